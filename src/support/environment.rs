@@ -33,7 +33,7 @@ pub struct Environment {
 impl Environment {
     pub fn now() -> Environment {
         Environment {
-            pattern: env::env("LLVM_PROFILE_FILE").filter(|pattern| !pattern.is_empty()),
+            pattern: env::env(settings::PROFILE_FILE.name).filter(|pattern| !pattern.is_empty()),
             values: Values::now(),
         }
     }

@@ -15,7 +15,7 @@ use std::sync::{Mutex, Once, OnceLock};
 /// The log's name. It is not one of the settings, because reading those reports invalid values in the log.
 fn log() -> Option<&'static Path> {
     static LOG: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let read = || env("DEVPROF_LOG").filter(|name| !name.is_empty());
+    let read = || env(settings::LOG.name).filter(|name| !name.is_empty());
     LOG.get_or_init(|| read().map(PathBuf::from)).as_deref()
 }
 

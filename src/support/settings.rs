@@ -3,6 +3,7 @@
 use super::diagnostics;
 use super::environment::Environment;
 use crate::sys::env::env;
+use settings::Variable;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
@@ -63,59 +64,34 @@ pub struct Tracing {
 impl Tracing {
     fn from_env() -> Tracing {
         Tracing {
-            api: is_on("DEVPROF_TRACE_API"),
-            copies: is_on("DEVPROF_TRACE_COPIES"),
-            markers: is_on("DEVPROF_TRACE_MARKERS"),
-            stopped: is_on("DEVPROF_TRACE_STOPPED"),
-            start_after: milliseconds("DEVPROF_TRACE_START_AFTER", 0, "the trace starts at once"),
-            duration: milliseconds("DEVPROF_TRACE_DURATION", 1, "the trace does not stop"),
+            api: is_on(&settings::TRACE_API),
+            copies: is_on(&settings::TRACE_COPIES),
+            markers: is_on(&settings::TRACE_MARKERS),
+            stopped: is_on(&settings::TRACE_STOPPED),
+            start_after: milliseconds(&settings::TRACE_START_AFTER),
+            duration: milliseconds(&settings::TRACE_DURATION),
         }
     }
 }
 
-fn is_on(name: &str) -> bool {
-    env(name).is_some_and(|value| value == "1")
+fn is_on(variable: &Variable) -> bool {
+    env(variable.name).is_some_and(|value| value == "1")
 }
 
-/// A number of milliseconds, at least `least`. Reports invalid values, and what happens `instead`.
-fn milliseconds(name: &str, least: u64, instead: &str) -> Option<Duration> {
-    let parse = |text: &str| text.parse().ok().filter(|&number| number >= least);
-    number(name, "milliseconds", instead, parse).map(Duration::from_millis)
+fn milliseconds(variable: &Variable) -> Option<Duration> {
+    number(variable).map(Duration::from_millis)
 }
 
-/// A number of mebibytes in bytes.
-fn mebibytes(name: &str, instead: &str) -> Option<u64> {
-    number(name, "mebibytes", instead, bytes_of_mebibytes)
-}
-
-/// `text` may have a decimal point. (To parse it as a floating-point number needs much code.)
-fn bytes_of_mebibytes(text: &str) -> Option<u64> {
-    let (mebibytes, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let is_decimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_decimal(mebibytes) || !is_decimal(fraction) || fraction.len() > 9 {
-        return None;
-    }
-    let mebibytes: u64 = mebibytes.parse().ok()?;
-    let fraction = (fraction.parse::<u64>().ok()? << 20) / 10u64.pow(fraction.len() as u32);
-    Some(mebibytes.saturating_mul(1 << 20).saturating_add(fraction))
-}
-
-/// Reports invalid values, and what happens `instead`.
-fn number(
-    name: &str,
-    unit: &str,
-    instead: &str,
-    parse: impl Fn(&str) -> Option<u64>,
-) -> Option<u64> {
-    let text = env(name)?;
-    let number = text.to_str().and_then(parse);
-    if number.is_none() {
-        diagnostics::lost(format_args!(
-            "{name}={}: not a valid number of {unit}; {instead}",
-            text.display()
-        ));
-    }
-    number
+/// A number of milliseconds, or of bytes. Reports an invalid value.
+fn number(variable: &Variable) -> Option<u64> {
+    let value = env(variable.name)?;
+    let invalid = match variable.number(&value) {
+        Ok(number) => return Some(number),
+        Err(invalid) => invalid,
+    };
+    let (name, value) = (variable.name, value.display());
+    diagnostics::lost(format_args!("{name}={value}: {invalid}"));
+    None
 }
 
 /// The settings of this process.
@@ -131,51 +107,21 @@ impl Settings {
     }
 
     fn from_env() -> Settings {
-        let sync_instead = format!("using {}", SYNC_LIMIT.as_millis());
         Settings {
-            disabled: is_on("DEVPROF_DISABLE"),
+            disabled: is_on(&settings::DISABLE),
             loaded: SystemTime::now(),
             environment: Environment::now(),
-            trace: env("DEVPROF_TRACE").filter(|pattern| !pattern.is_empty()),
-            cupti: env("DEVPROF_CUPTI").filter(|path| !path.is_empty()),
+            trace: env(settings::TRACE.name).filter(|pattern| !pattern.is_empty()),
+            cupti: env(settings::CUPTI.name).filter(|path| !path.is_empty()),
             hip_devices: ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
                 .into_iter()
                 .find_map(|name| env(name).filter(|list| !list.is_empty())),
             tracing: Tracing::from_env(),
-            verbose: env("LLVM_PROFILE_VERBOSE").is_some(),
-            sync_limit: milliseconds("DEVPROF_SYNC_MS", 0, &sync_instead).unwrap_or(SYNC_LIMIT),
-            snapshot: milliseconds("DEVPROF_SNAPSHOT_MS", 1, "snapshots disabled"),
-            copies_budget: mebibytes("DEVPROF_COUNTER_COPIES_MB", "using the default")
-                .unwrap_or(COPIES_BUDGET),
-            signals: env("DEVPROF_SIGNALS").is_none_or(|value| value != "0"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mebibytes_may_have_a_fraction() {
-        for (text, bytes) in [
-            ("0", Some(0)),
-            ("1024", Some(1 << 30)),
-            ("0.5", Some(1 << 19)),
-            ("1.000000001", Some(1 << 20)),
-            ("0.003", Some(3145)),
-            ("99999999999999999", Some(u64::MAX)),
-            ("", None),
-            (".5", None),
-            ("1.", None),
-            ("-1", None),
-            ("+1", None),
-            ("1.+5", None),
-            ("1e3", None),
-            ("0.0000000001", None),
-            ("1G", None),
-        ] {
-            assert_eq!(bytes_of_mebibytes(text), bytes, "{text}");
+            verbose: env(settings::VERBOSE.name).is_some(),
+            sync_limit: milliseconds(&settings::SYNC).unwrap_or(SYNC_LIMIT),
+            snapshot: milliseconds(&settings::SNAPSHOT),
+            copies_budget: number(&settings::COUNTER_COPIES).unwrap_or(COPIES_BUDGET),
+            signals: env(settings::SIGNALS.name).is_none_or(|value| value != "0"),
         }
     }
 }

@@ -37,7 +37,7 @@ def fresh(name):
 
 def found(devprof, *files):
     inspected = json.loads(out(devprof, "inspect", "--json", "--no-demangle", *files))["files"]
-    assert all(file["whole"] for file in inspected)
+    assert all(file["complete"] for file in inspected)
     return [it for file in inspected for it in file["found"] if it["what"] == "code_object"]
 
 

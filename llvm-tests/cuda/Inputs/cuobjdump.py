@@ -40,7 +40,7 @@ def usage(cubin):
 def main(devprof, *files, only_lists=False):
     for file in files:
         found = json.loads(output(devprof, "inspect", "--json", file))["files"][0]
-        assert found["whole"], file
+        assert found["complete"], file
         objects = [one for one in found["found"] if one["what"] == "code_object"]
         cubins = Counter(one["target_id"] for one in objects)
         ptx = Counter(one["target"] for one in found["found"] if one["what"] == "ptx")

@@ -2,11 +2,12 @@
 
 use crate::color::{Colors, Paint};
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
 
 /// How serious a diagnostic is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Information.

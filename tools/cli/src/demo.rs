@@ -3,7 +3,7 @@
 
 pub mod program;
 
-use crate::Console;
+use crate::console::Console;
 use crate::exit::Outcome;
 use crate::locate::{Component, is_built_by_cargo, this_program};
 use crate::names::{self, Naming};
@@ -26,12 +26,6 @@ pub struct Options {
     #[command(flatten)]
     naming: Naming,
 }
-
-/// The code objects that the program loads, with the raw version of their profiles: from clang 22 and from clang 23.
-pub const FIXTURES: [(u64, &[u8]); 2] = [
-    (10, include_bytes!("../../../fixtures/counted.raw10.co")),
-    (11, include_bytes!("../../../fixtures/counted.raw11.co")),
-];
 
 /// The simulated GPUs.
 const GPUS: &str = "gfx1100*2";
@@ -145,7 +139,7 @@ impl Profile {
 /// The names of the kernels in the code objects: the functions that have a kernel descriptor (`.kd`).
 fn kernels() -> anyhow::Result<HashSet<String>> {
     let mut found = HashSet::new();
-    for (version, file) in FIXTURES {
+    for (version, file) in program::FIXTURES {
         let elf = goblin::elf::Elf::parse(file)
             .with_context(|| format!("the code object of raw version {version} is damaged"))?;
         let names = elf

@@ -1,11 +1,11 @@
-//! Man pages and shell completions, generated from the definition of the command line. `tools/install` installs them.
+//! Man pages and shell completions, generated from the definition of the command line, and JSON schemas. `tools/install` installs them.
 
+mod schemas;
 mod sections;
 
-use crate::Cli;
 use crate::exit::Outcome;
 use anyhow::Context;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate_to};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,10 +34,11 @@ const COMPLETIONS: [(Shell, &str, &str, &str); 3] = [
     ),
 ];
 
-pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+/// `command`: the definition of the command line.
+pub fn run(options: &Options, command: &Command) -> anyhow::Result<Outcome> {
     let man = options.share.join("man/man1");
     create_directory(&man)?;
-    clap_mangen::generate_to(Cli::command(), &man)
+    clap_mangen::generate_to(command.clone(), &man)
         .with_context(|| format!("cannot write man pages to {}", man.display()))?;
     for page in &sections::PAGES {
         complete(&man.join(format!("{}.1", page.name)), page)?;
@@ -46,9 +47,17 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         let dir = options.share.join(dir);
         create_directory(&dir)?;
         let generated = dir.join(generated);
-        generate_to(shell, &mut Cli::command(), "devprof", &dir)
+        generate_to(shell, &mut command.clone(), "devprof", &dir)
             .and_then(|_| fs::rename(&generated, dir.join(name)))
             .with_context(|| format!("cannot write {}", generated.display()))?;
+    }
+    let dir = options.share.join("devprof/schemas");
+    create_directory(&dir)?;
+    for (name, schema) in schemas::all() {
+        let path = dir.join(format!("{name}.schema.json"));
+        let text = serde_json::to_string_pretty(&schema).context("cannot write JSON")?;
+        fs::write(&path, text + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(Outcome::Complete)
 }

@@ -4,16 +4,20 @@
 mod binaries;
 mod cuda;
 mod environment;
+mod finding;
 mod libraries;
 mod machine;
 mod toolchain;
 
 use crate::color::Paint;
+use crate::console::Console;
 use crate::exit::Outcome;
+use crate::llvm;
 use crate::locate::find_in_path;
-use crate::{Console, llvm};
 use anyhow::Context;
 use clap::Args;
+use finding::{Finding, State};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -32,59 +36,18 @@ pub struct Options {
     llvm: llvm::Options,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    /// No problem.
-    Ok,
-    /// Something may not work as expected, or a component is missing that only some programs need.
-    Warning,
-    /// A required component is missing.
-    Missing,
-}
+/// The version of the JSON format. Incremented with every incompatible change.
+const VERSION: u32 = 1;
 
-/// The result of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Finding {
-    topic: &'static str,
-    state: State,
-    what: String,
-    /// How to fix the problem: a command, in most cases.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<String>,
-}
-
-impl Finding {
-    fn ok(topic: &'static str, what: impl Into<String>) -> Finding {
-        Finding {
-            topic,
-            state: State::Ok,
-            what: what.into(),
-            fix: None,
-        }
-    }
-
-    fn warning(topic: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding {
-            state: State::Warning,
-            fix: Some(fix.into()),
-            ..Finding::ok(topic, what)
-        }
-    }
-
-    fn missing(topic: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding {
-            state: State::Missing,
-            ..Finding::warning(topic, what, fix)
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
+/// The result of each check. New fields may be added without a new version.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "devprof doctor --json")]
+pub struct Report<'a> {
+    #[schemars(extend("const" = "devprof doctor"))]
     format: &'static str,
-    /// The version of this JSON format, which tools/cli/schemas/doctor.schema.json describes.
+    #[schemars(extend("const" = VERSION))]
     version: u32,
+    /// Number of required components that are missing. If it is not 0, the exit status is 3.
     missing: usize,
     warnings: usize,
     findings: &'a [Finding],
@@ -123,7 +86,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     };
     let report = Report {
         format: "devprof doctor",
-        version: 1,
+        version: VERSION,
         missing: count(State::Missing),
         warnings: count(State::Warning),
         findings: &findings,

@@ -1,28 +1,31 @@
 //! `devprof export`: converts traces to formats that other tools read. There is one module per format. Each gets the
 //! records one at a time, trace by trace, and keeps in memory only what other records of the trace refer to.
 
-pub mod source;
-
-pub mod csv;
+mod csv;
 mod inputs;
 mod json;
 mod perfetto;
 mod rocpd;
+mod writer;
 mod xplane;
 
+pub use json::Object;
+
+use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
 use crate::readable::plural;
-use crate::{Console, Diagnostic, outfile, traces};
+use crate::trace_reader::{self, Checks, Record, Summary, Trace};
+use crate::{outfile, traces};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use inputs::{Input, Inputs};
-use source::{Checks, Record, Summary, Trace};
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+use writer::Writer;
 
 #[derive(Args)]
 pub struct Options {
@@ -85,18 +88,6 @@ impl Format {
         let found = Self::EXTENSIONS.iter().find(|(_, own)| has(own));
         found.map(|(format, _)| *format)
     }
-}
-
-/// Writes traces in one format, one after the other.
-trait Writer {
-    /// Begins the next trace.
-    fn begin(&mut self, input: &Input) -> anyhow::Result<()>;
-    /// Adds the next record of the trace.
-    fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()>;
-    /// Adds what follows the last record of the trace.
-    fn end(&mut self, trace: &mut Trace) -> anyhow::Result<()>;
-    /// Completes the output after the last trace.
-    fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
@@ -235,8 +226,14 @@ impl Export<'_> {
             recorded.with_context(|| self.failed())
         };
         let naming = self.options.naming;
-        let read =
-            source::read_shifted(&input.path, input.shift, naming, Checks::All, console, take);
+        let read = trace_reader::read_shifted(
+            &input.path,
+            input.shift,
+            naming,
+            Checks::All,
+            console,
+            take,
+        );
         let (mut trace, summary) = read?;
         writer.end(&mut trace).with_context(|| self.failed())?;
         Ok((trace, summary))
@@ -389,9 +386,4 @@ fn outputs(
         }
     }
     Ok(outputs)
-}
-
-/// Writes the rest of the buffer to the file.
-fn flush(mut out: BufWriter<File>) -> anyhow::Result<()> {
-    Ok(out.flush()?)
 }

@@ -1,7 +1,8 @@
 //! `devprof extract`: writes the code objects in files to a directory.
 
+use crate::console::Console;
 use crate::exit::{Outcome, usage};
-use crate::{Console, outfile};
+use crate::outfile;
 use anyhow::{Context, bail};
 use clap::Args;
 use code_objects::extract::{Filter, extract};

@@ -1,97 +1,19 @@
 //! `devprof flags`: prints the compiler and linker flags for the installed clang, like llvm-config for LLVM.
 
 mod cuda;
+mod options;
 mod usable_profile;
 
+pub use options::Options;
+
 use crate::clang::{Clang, Instrumentation};
+use crate::console::Console;
 use crate::exit::{Outcome, usage};
+use crate::gpus;
 use crate::locate::{Component, install_device_runtime};
-use crate::{Console, gpus, llvm};
+use crate::returns::LONG_BRANCHES;
 use anyhow::{Context, anyhow, bail};
-use clap::Args;
 use std::path::{Path, PathBuf};
-
-#[derive(Args)]
-#[group(skip)]
-pub struct Options {
-    #[command(flatten)]
-    purpose: Purpose,
-    /// The GPUs to compile for (gfx1100, gfx90a:xnack-, sm_90, native, …) [default: those of this machine]
-    #[arg(long, value_name = "ARCH", value_delimiter = ',')]
-    arch: Vec<String>,
-    /// Print only the flags for compiling to an object file
-    #[arg(long, conflicts_with = "link")]
-    compile: bool,
-    /// Print only the flags for linking
-    #[arg(long)]
-    link: bool,
-    /// Instrument (or optimize) only device code, not host code
-    #[arg(long)]
-    device_only: bool,
-    /// Print flags for a module (a file for hipModuleLoad or cuModuleLoad), which has no host code
-    #[arg(long, conflicts_with_all = ["compile", "link"])]
-    module: bool,
-    /// Print flags for CUDA (`clang++ -x cuda`) instead of HIP
-    #[arg(long, conflicts_with = "device_only")]
-    cuda: bool,
-    /// For CUDA: compile relocatable device code, so that device functions can be called across source files
-    #[arg(long, requires = "cuda", conflicts_with = "module")]
-    rdc: bool,
-    /// For CUDA: the source file to compile, if it has internal device functions (`static`, or in an anonymous namespace)
-    #[arg(
-        long,
-        value_name = "FILE.cu",
-        requires = "cuda",
-        conflicts_with = "link"
-    )]
-    source: Option<PathBuf>,
-    /// For CUDA: compile kernels so that they can be launched with blocks of N threads, although instrumentation needs registers
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "cuda",
-        conflicts_with_all = ["link", "pgo_use"],
-        value_parser = clap::value_parser!(u32).range(1..=1024)
-    )]
-    max_threads: Option<u32>,
-    /// Do not link devprof's archive into the program; run the program with `devprof run`
-    ///
-    /// With the archive, devprof replaces LLVM's own collector. Without it, the program contains LLVM's, if the toolchain
-    /// has one.
-    #[arg(long)]
-    no_runtime: bool,
-    /// Count only one of eight blocks: faster, but the counts of rare code are inaccurate
-    #[arg(long, conflicts_with_all = ["coverage", "pgo_use"])]
-    sampling: bool,
-    /// Count in registers in loops, and add to the counters when a loop ends: the same counts with fewer memory accesses
-    ///
-    /// Needs clang 23 or later, and devprof's plugin for its exact version. Counts of a loop that still runs are missing in a
-    /// snapshot.
-    #[arg(long, conflicts_with_all = ["pgo_use", "link"])]
-    hoist: bool,
-    /// For AMD GPUs: without the plugin for clang with which code with many counters is smaller and compiles faster
-    #[arg(long, conflicts_with_all = ["pgo_use", "cuda"])]
-    no_compact: bool,
-    /// The compiler [default: clang++ in PATH, or else the newest]
-    #[arg(long, value_name = "CLANG")]
-    clang: Option<PathBuf>,
-    #[command(flatten)]
-    llvm: llvm::Options,
-}
-
-#[derive(Args)]
-#[group(required = true, multiple = false)]
-struct Purpose {
-    /// Count every block, and add the coverage mapping
-    #[arg(long)]
-    coverage: bool,
-    /// Count every block for profile-guided optimization
-    #[arg(long)]
-    pgo_generate: bool,
-    /// Optimize with a profile that `devprof merge` wrote
-    #[arg(long, value_name = "FILE.profdata")]
-    pgo_use: Option<PathBuf>,
-}
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let clang = Clang::find(options.clang.as_deref(), &options.llvm)?;
@@ -347,11 +269,6 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     Ok(flags)
 }
 
-/// LLVM's option against a defect (llvm/llvm-project#224205): in device functions over 128 KiB that call no function, long
-/// branches overwrite the return address. Instrumentation makes functions that large. The option reserves no registers for
-/// long branches before registers are allocated; LLVM then takes free ones at each branch.
-pub const LONG_BRANCHES: &str = "-amdgpu-long-branch-factor=0";
-
 /// Flags for the device linker, without a warning if it does not run. The device is linked when the host is compiled, or,
 /// relocatable (-fgpu-rdc), when the host is linked.
 fn if_used(options: &Options, flags: [String; 2]) -> Vec<String> {
@@ -409,28 +326,9 @@ fn device_archive(clang: &Clang) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// The absolute path of a profile that this clang can use.
-fn checked_profile(clang: &Clang, profile: &Path) -> anyhow::Result<String> {
-    let path = match profile.canonicalize() {
-        Ok(path) => path.display().to_string(),
-        Err(error) => bail!(
-            "cannot read {}: {error}; create it from raw profiles with `devprof merge`",
-            profile.display()
-        ),
-    };
-    if let Some(error) = clang.profile_error(&path)? {
-        bail!(
-            "{} ({}) cannot use {path}: {error}; create it from raw profiles with `devprof merge`, using the llvm-profdata of the clang that compiled the program",
-            clang.path.display(),
-            clang.version
-        );
-    }
-    Ok(path)
-}
-
 /// The flags for optimizing with a profile.
 fn optimizing(options: &Options, clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
-    let path = checked_profile(clang, profile)?;
+    let path = usable_profile::checked(clang, profile)?;
     match options.link {
         true => Ok(Vec::new()),
         false => Ok(scoped(options, &[&format!("-fprofile-use={path}")])),

@@ -1,24 +1,18 @@
 //! `devprof inspect`: shows the GPU code, profiles and traces in files.
 
-mod registers;
+mod contents;
+mod json;
 mod text;
 
-pub use registers::for_threads;
+pub use json::Report;
 
-use crate::Console;
+use crate::console::Console;
 use crate::exit::Outcome;
 use crate::names::Naming;
-use crate::returns;
 use anyhow::Context;
 use clap::Args;
-use code_objects::{Found, Location, Options as WalkOptions, What};
-use serde_json::{Value, json};
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-
-/// The version of the JSON format, which tools/cli/schemas/inspect.schema.json describes. Incremented with every
-/// incompatible change.
-const VERSION: u32 = 1;
+use json::FileReport;
+use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct Options {
@@ -35,44 +29,33 @@ pub struct Options {
     naming: Naming,
 }
 
-/// Something in a file.
-struct Part {
-    location: Location,
-    what: What,
-    /// The mangled names of device functions that overwrite their return address.
-    overwritten_returns: Vec<String>,
-}
-
-/// The contents of a file.
-struct Contents {
-    file: PathBuf,
-    found: Vec<Part>,
-    /// How many parts could not be read.
-    damage: usize,
-}
-
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let (mut complete, mut empty) = (0, 0);
     let mut files = Vec::new();
     for (n, file) in options.files.iter().enumerate() {
-        let contents = read(file, console);
+        let contents = contents::read(file, console);
         if contents.found.is_empty() {
             empty += 1;
         } else if contents.damage == 0 {
             complete += 1;
         }
         if options.json {
-            files.push(contents.json(&options.naming));
+            files.push(FileReport::new(contents, &options.naming));
             continue;
         }
         if contents.found.is_empty() {
             continue;
         }
-        let text = contents.text(options, console.colors.stdout);
+        let text = text::text(
+            &contents,
+            options.kernels,
+            &options.naming,
+            console.colors.stdout,
+        );
         console.print(&format!("{}{text}", if n > 0 { "\n" } else { "" }))?;
     }
     if options.json {
-        let report = json!({ "format": "devprof inspect", "version": VERSION, "files": files });
+        let report = Report::new(files);
         let text = serde_json::to_string_pretty(&report).context("cannot write JSON")?;
         console.print(&(text + "\n"))?;
     }
@@ -81,95 +64,4 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         files if empty == files => Outcome::Failed,
         _ => Outcome::Incomplete,
     })
-}
-
-fn read(file: &Path, console: &mut Console) -> Contents {
-    let mut contents = Contents {
-        file: file.into(),
-        found: Vec::new(),
-        damage: 0,
-    };
-    let options = WalkOptions {
-        code: true,
-        ..WalkOptions::default()
-    };
-    code_objects::walk(file, options, &mut |found: Found| {
-        let Found {
-            location,
-            what,
-            bytes: content,
-        } = found;
-        match what {
-            What::Damage { why } => {
-                contents.damage += 1;
-                console.warn(format!("{location}: {why}"));
-            }
-            What::Unknown { first } => {
-                contents.damage += 1;
-                let kinds = "an ELF file, an archive, an offload bundle, a fat binary, a kpack archive, a profile or a trace";
-                let begins = bytes(&first);
-                console.warn(format!("{location}: not {kinds}: it begins with {begins}"));
-            }
-            what => {
-                let mut overwritten_returns = Vec::new();
-                if let What::CodeObject(object) = &what {
-                    if let Some(warning) = registers::warning(object) {
-                        console.warn(format!("{location}: {warning}"));
-                    }
-                    overwritten_returns = returns::overwritten(content.as_ref());
-                    if let Some(problem) = returns::problem(&overwritten_returns) {
-                        console.warn(format!("{location}: {problem}; {}", returns::fix()));
-                    }
-                }
-                contents.found.push(Part {
-                    location,
-                    what,
-                    overwritten_returns,
-                });
-            }
-        }
-        ControlFlow::Continue(())
-    });
-    contents
-}
-
-/// The first bytes of an unknown file, in hexadecimal and as text.
-fn bytes(first: &[u8]) -> String {
-    if first.is_empty() {
-        return "nothing: it is empty".into();
-    }
-    let hex: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
-    let text: String = first
-        .iter()
-        .map(|&byte| match byte {
-            b' '..=b'~' => char::from(byte),
-            _ => '.',
-        })
-        .collect();
-    format!("{} \"{text}\"", hex.join(" "))
-}
-
-impl Contents {
-    fn json(&self, naming: &Naming) -> Value {
-        let found: Vec<Value> = self
-            .found
-            .iter()
-            .map(|part| {
-                let mut value = json!(part.what);
-                value["place"] = json!(part.location);
-                if let What::CodeObject(object) = &part.what {
-                    value["overwritten_returns"] = json!(part.overwritten_returns);
-                    value["target_id"] = json!(object.target.to_string());
-                    let kernels = object.kernels.iter().map(|kernel| {
-                        let mut value = json!(kernel);
-                        value["demangled"] = json!(naming.shown(&kernel.name));
-                        value
-                    });
-                    value["kernels"] = kernels.collect();
-                }
-                value
-            })
-            .collect();
-        json!({ "file": self.file, "whole": self.damage == 0, "found": found })
-    }
 }

@@ -4,7 +4,9 @@
 mod clang;
 mod color;
 mod console;
+mod csv;
 mod cuda_installation;
+mod cuda_registers;
 mod demo;
 mod docs;
 mod doctor;
@@ -19,13 +21,16 @@ mod locate;
 pub mod merge;
 mod names;
 mod outfile;
+mod paths;
 mod progress;
 mod readable;
 mod report;
 mod returns;
 mod run;
+mod run_log;
 mod stats;
 mod table;
+mod trace_reader;
 mod traces;
 
 pub use color::{ColorWhen, Colors};
@@ -78,7 +83,7 @@ enum Command {
     Doctor(doctor::Options),
     /// Run instrumented kernels on two simulated GPUs and show their counters
     Demo(demo::Options),
-    /// Write man pages and shell completions
+    /// Write man pages, shell completions and JSON schemas
     #[command(hide = true)]
     Docs(docs::Options),
     /// The program that `demo` runs
@@ -107,7 +112,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
         Command::Export(options) => export::run(options, console),
         Command::Doctor(options) => doctor::run(options, console),
         Command::Demo(options) => demo::run(options, console),
-        Command::Docs(options) => docs::run(options),
+        Command::Docs(options) => docs::run(options, &Cli::command()),
         Command::DemoProgram => demo::program::run(),
     };
     if let Err(error) = &result {

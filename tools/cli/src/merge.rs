@@ -1,29 +1,30 @@
 //! `devprof merge`: merges many profiles into one that clang and llvm-cov read.
 //!
-//! [`paths`] finds the files, [`profile`] reads and validates them, [`inputs`] adds the counters of files of the
+//! [`arguments`] finds the files, [`profile`] reads and validates them, [`inputs`] adds the counters of files of the
 //! same code object, and [`profdata`] merges the results with the llvm-profdata that reads each raw version. Only one file
 //! and a limited amount of sums are in memory at a time, so thousands of files need hardly more memory than a few.
 
+mod arguments;
 mod inputs;
 mod llvm_duplicates;
 mod output_group;
-mod paths;
 mod profdata;
 mod profile;
 
+pub use arguments::expand;
 pub use profile::{Arch, is_profile};
 
-use crate::console::Diagnostic;
+use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
 use crate::llvm::{self, Llvm, Tool};
+use crate::paths::Found;
 use crate::readable::plural;
-use crate::{Console, outfile, progress};
+use crate::{outfile, progress};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
 use inputs::Inputs;
 use output_group::OutputGroup;
-use paths::Found;
 use profdata::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -91,7 +92,7 @@ pub struct Output {
 pub fn run(options: &Options, console: &mut Console) -> Result<Outcome> {
     let llvm = options.llvm.search()?;
     let merged = merge(
-        &options.files,
+        expand(&options.files)?,
         &options.output,
         options.how,
         &llvm,
@@ -168,13 +169,13 @@ impl Losses<'_> {
 /// Maximum number of functions, or files, to list in messages.
 const MAX_LISTED: usize = 20;
 
-/// Merges `files`, which are the arguments described in [`Options`], into `out`, or with [`How::by_arch`] into files
+/// Merges the files into `out`, or with [`How::by_arch`] into files
 /// next to it. Damaged files are reported and left out.
 ///
 /// # Errors
 /// Nothing could be merged or written. With [`How::strict`], it is also an error if a file or function is left out.
 pub fn merge(
-    files: &[PathBuf],
+    mut found: Found,
     out: &Path,
     how: How,
     llvm: &Llvm,
@@ -186,7 +187,6 @@ pub fn merge(
             out.display()
         )));
     }
-    let mut found = paths::expand(files)?;
     if let Some(warning) = leave_out_duplicates(&mut found) {
         report(warning);
     }
@@ -286,17 +286,13 @@ pub fn merge(
     })
 }
 
-/// The directories of the profiles that these arguments name.
-///
-/// # Errors
-/// A list (`@FILE`) cannot be read.
-pub fn directories(arguments: &[PathBuf]) -> Result<BTreeSet<PathBuf>> {
-    let files = paths::expand(arguments)?.files;
-    let directory = |file: PathBuf| match file.parent() {
+/// The directories of files.
+pub fn directories(files: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let directory = |file: &PathBuf| match file.parent() {
         Some(dir) if dir != Path::new("") => dir.to_owned(),
         _ => PathBuf::from("."),
     };
-    Ok(files.into_iter().map(directory).collect())
+    files.iter().map(directory).collect()
 }
 
 /// Leaves out profiles of LLVM's runtime that duplicate devprof's. Returns a warning if there are any.

@@ -1,6 +1,6 @@
 //! Output files: a regular file, which gets its name only when it is complete; a device or pipe; stdout.
 
-use crate::Console;
+use crate::console::Console;
 use crate::console::unless_closed;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};

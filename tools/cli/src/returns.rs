@@ -1,9 +1,13 @@
 //! What `devprof inspect` and `devprof doctor` report about functions that overwrite their return address.
 
-use crate::flags::LONG_BRANCHES;
 use crate::names::demangled;
 use crate::readable::plural;
 use code_objects::returns;
+
+/// LLVM's option against a defect (llvm/llvm-project#224205): in device functions over 128 KiB that call no function, long
+/// branches overwrite the return address. Instrumentation makes functions that large. The option reserves no registers for
+/// long branches before registers are allocated; LLVM then takes free ones at each branch.
+pub const LONG_BRANCHES: &str = "-amdgpu-long-branch-factor=0";
 
 /// How many functions the warning names.
 const NAMED: usize = 3;

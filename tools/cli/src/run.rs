@@ -1,21 +1,21 @@
 //! `devprof run`: runs a program with the runtime loaded, and then summarizes what was collected.
 
 mod child;
-mod device_code;
-mod journal;
+mod links;
 mod model;
 mod preload;
-pub mod saved_log;
 mod summary;
 
-use crate::Console;
-use crate::console::Diagnostic;
+pub use links::Links;
+
+use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, StartError, usage};
 use crate::gpus;
 use crate::locate::{Component, find_in_path};
+use crate::run_log::journal::Journal;
+use crate::run_log::saved;
 use anyhow::{Context, bail};
 use clap::Args;
-use journal::Journal;
 use model::Model;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -113,8 +113,8 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     if let Some(model) = model.as_ref().filter(|_| !options.quiet) {
         console.report(&Diagnostic::note(model.to_string()));
     }
-    let outer = env::var_os("DEVPROF_LOG").filter(|name| !name.is_empty());
-    command.env("DEVPROF_LOG", log.path());
+    let outer = env::var_os(settings::LOG.name).filter(|name| !name.is_empty());
+    command.env(settings::LOG.name, log.path());
 
     let since = SystemTime::now();
     let ended = child::run(&mut command);
@@ -164,7 +164,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     }
     if let Some(dir) = log_directory(options, &directory, &journal) {
         for (_, log) in &records {
-            if let Err(error) = saved_log::save(dir, log) {
+            if let Err(error) = saved::save(dir, log) {
                 console.warn(format!(
                     "{error:#}: `devprof report` needs the names of the binaries"
                 ));
@@ -254,7 +254,8 @@ struct Directory(Option<PathBuf>);
 
 impl Directory {
     fn new(options: &Options) -> anyhow::Result<Directory> {
-        let is_set = env::var_os("LLVM_PROFILE_FILE").is_some_and(|pattern| !pattern.is_empty());
+        let is_set =
+            env::var_os(settings::PROFILE_FILE.name).is_some_and(|pattern| !pattern.is_empty());
         if options.profile.is_some() || is_set {
             return Ok(Directory(None));
         }
@@ -286,7 +287,7 @@ fn pattern(options: &Options, default: &Directory) -> Option<PathBuf> {
     let pattern = match (&options.profile, &default.0) {
         (Some(given), _) => profile_pattern(given),
         (None, Some(dir)) => dir.join(DEFAULT_NAME).into_os_string(),
-        (None, None) => env::var_os("LLVM_PROFILE_FILE")?,
+        (None, None) => env::var_os(settings::PROFILE_FILE.name)?,
     };
     let absolute = PathBuf::from(absolute(&pattern).ok()?);
     absolute.is_absolute().then_some(absolute)
@@ -367,31 +368,34 @@ fn environment(
     }
     match (&options.profile, &directory.0) {
         (Some(pattern), _) => {
-            command.env("LLVM_PROFILE_FILE", absolute(&profile_pattern(pattern))?);
+            command.env(
+                settings::PROFILE_FILE.name,
+                absolute(&profile_pattern(pattern))?,
+            );
         }
         (None, Some(directory)) => {
-            command.env("LLVM_PROFILE_FILE", directory.join(DEFAULT_NAME));
+            command.env(settings::PROFILE_FILE.name, directory.join(DEFAULT_NAME));
         }
         (None, None) => {}
     }
     if let Some(pattern) = &options.trace {
-        command.env("DEVPROF_TRACE", absolute(pattern)?);
+        command.env(settings::TRACE.name, absolute(pattern)?);
     }
     for (name, is_on) in [
-        ("DEVPROF_TRACE_API", options.trace_api),
-        ("DEVPROF_TRACE_COPIES", options.trace_copies),
-        ("DEVPROF_TRACE_MARKERS", options.trace_markers),
-        ("DEVPROF_TRACE_STOPPED", options.trace_stopped),
+        (settings::TRACE_API.name, options.trace_api),
+        (settings::TRACE_COPIES.name, options.trace_copies),
+        (settings::TRACE_MARKERS.name, options.trace_markers),
+        (settings::TRACE_STOPPED.name, options.trace_stopped),
     ] {
         if is_on {
             command.env(name, "1");
         }
     }
     for (name, value) in [
-        ("DEVPROF_SNAPSHOT_MS", options.snapshot),
-        ("DEVPROF_SYNC_MS", options.sync),
-        ("DEVPROF_TRACE_START_AFTER", options.trace_start_after),
-        ("DEVPROF_TRACE_DURATION", options.trace_duration),
+        (settings::SNAPSHOT.name, options.snapshot),
+        (settings::SYNC.name, options.sync),
+        (settings::TRACE_START_AFTER.name, options.trace_start_after),
+        (settings::TRACE_DURATION.name, options.trace_duration),
     ] {
         if let Some(value) = value {
             command.env(name, value.to_string());
@@ -430,48 +434,6 @@ fn with_tool(old: &OsStr, library: &Path) -> OsString {
     }
     list.push(library);
     list
-}
-
-/// Symbolic links to libraries whose paths the dynamic linker and ROCr would split into several.
-#[derive(Default)]
-pub struct Links(std::cell::OnceCell<TempDir>);
-
-impl Links {
-    /// The path, or, if it has a separator in it, a link to it without one.
-    pub fn without_separators(&self, path: &Path) -> anyhow::Result<PathBuf> {
-        let has_separator = |path: &Path| {
-            let separators = b" :;\"$";
-            let mut bytes = path.as_os_str().as_bytes().iter();
-            bytes.any(|byte| separators.contains(byte))
-        };
-        if !has_separator(path) {
-            return Ok(path.to_owned());
-        }
-        let failed = || {
-            format!(
-                "{}: the dynamic linker cannot load a library whose path has a space, colon, semicolon, quote or dollar sign, and a link to it could not be created",
-                path.display()
-            )
-        };
-        let dir = match self.0.get() {
-            Some(dir) => dir,
-            None => {
-                let created = tempfile::Builder::new().prefix("devprof-run-").tempdir();
-                let created = created.with_context(failed)?;
-                self.0.get_or_init(|| created)
-            }
-        };
-        let name = path.file_name().unwrap_or_default();
-        let link = dir.path().join(name);
-        if has_separator(&link) {
-            bail!(
-                "{}: the file name contains one of these characters, too",
-                failed()
-            );
-        }
-        std::os::unix::fs::symlink(path, &link).with_context(failed)?;
-        Ok(link)
-    }
 }
 
 #[cfg(test)]

@@ -6,20 +6,25 @@ mod csv;
 mod gaps;
 mod groups;
 mod json;
+mod part;
 mod rows;
 mod series;
 mod text;
 
+pub use json::Object;
+
+use crate::console::Console;
 use crate::exit::{Outcome, usage};
-use crate::export::source::{self, Checks, Summary, Untimed};
 use crate::names::Naming;
 use crate::readable::plural;
-use crate::{Console, outfile, traces};
+use crate::trace_reader::{self, Checks, Summary, Untimed};
+use crate::{outfile, traces};
 use anyhow::{Context, bail};
 use clap::Args;
 use collect::Collector;
 use groups::{By, Grouping};
-use rows::{Part, QueueGaps, Section, Totals};
+use part::Part;
+use rows::{QueueGaps, Report, Totals};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -104,22 +109,6 @@ impl Options {
     }
 }
 
-/// What all formats print.
-struct Report {
-    /// The tables of rows.
-    tables: Vec<(Part, Vec<Section>)>,
-    /// The gaps of each queue, and their rows, if they were requested.
-    queues: Option<Vec<(QueueGaps, Section)>>,
-    totals: Totals,
-    dispatches: u64,
-    /// The following dispatches are in no row.
-    unfinished: u64,
-    without_times: u64,
-    backwards: u64,
-    /// Whether groups with the same name can be on different hosts.
-    has_hosts: bool,
-}
-
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let parts = options.parts();
     options.check(&parts)?;
@@ -129,7 +118,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let mut summaries = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let mut collector = Collector::new(&parts, grouping);
-        let (mut trace, summary) = source::read(
+        let (mut trace, summary) = trace_reader::read(
             file,
             options.naming,
             Checks::Records,
@@ -199,7 +188,7 @@ fn report(parts: &[Part], mut totals: Totals, summaries: &[Summary], top: Option
     }
 }
 
-/// Reports the records of a file that are in no row. [`source::read`] reports dispatches and copies.
+/// Reports the records of a file that are in no row. [`trace_reader::read`] reports dispatches and copies.
 fn warn_about_untimed(file: &Path, parts: &[Part], collector: &Collector, console: &mut Console) {
     for part in parts {
         let (noun, why) = match part {

@@ -72,15 +72,15 @@ fn valid_damaged_and_unknown_files() {
     assert_eq!(status, 3);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["format"], "devprof inspect");
-    assert_eq!(json["version"], 1);
+    assert_eq!(json["version"], 2);
     let json = &json["files"];
     let of = |n: usize, key: &str| json[n][key].clone();
     assert_eq!(
-        (of(0, "whole"), of(1, "whole")),
+        (of(0, "complete"), of(1, "complete")),
         (true.into(), false.into())
     );
     assert_eq!(
-        json[0]["found"][1]["place"]["steps"][1]["entry"]["number"],
+        json[0]["found"][1]["location"]["steps"][1]["entry"]["number"],
         1
     );
     assert_eq!(json[0]["found"][1]["profile"]["raw_version"], 11);

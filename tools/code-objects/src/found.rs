@@ -6,6 +6,7 @@ use crate::location::{Location, Step};
 use crate::object::CodeObject;
 use crate::packed::Packed;
 use crate::profile::{Indexed, Raw, Trace};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something in a file.
@@ -19,9 +20,11 @@ pub struct Found {
 }
 
 /// What was found. A container comes before its contents.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum What {
+    /// Serialized by the command line, which adds fields.
+    #[serde(skip)]
     CodeObject(Box<CodeObject>),
     Host(Host),
     /// A static archive.
@@ -51,18 +54,20 @@ pub enum What {
     Profile(Indexed),
     Trace(Trace),
     /// A file of another kind.
+    #[serde(skip)]
     Unknown {
         /// The first bytes, at most 16.
         first: Vec<u8>,
     },
     /// A part that could not be read.
+    #[serde(skip)]
     Damage {
         why: String,
     },
 }
 
 /// An offload bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bundle {
     /// The ids of the entries, in the bundle's order. They name the targets.
     pub entries: Vec<String>,
@@ -71,7 +76,7 @@ pub struct Bundle {
 }
 
 /// PTX.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Ptx {
     /// The lowest architecture that it can be compiled for: `sm_90`. Empty if it is unknown.
     pub target: String,
@@ -82,7 +87,7 @@ pub struct Ptx {
 }
 
 /// A kpack archive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Kpack {
     pub group: String,
     /// Family of GPUs.

@@ -5,14 +5,15 @@ use crate::error::Error;
 use crate::kpack;
 use crate::location::Step;
 use goblin::elf::header::{ET_DYN, ET_EXEC, ET_REL};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A host's ELF file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Host {
     /// Architecture.
     pub machine: String,
-    /// `object`, `executable`, `library` or `file`.
+    #[schemars(extend("enum" = ["object", "executable", "library", "file"]))]
     pub kind: &'static str,
     /// In hexadecimal.
     pub build_id: Option<String>,

@@ -3,6 +3,7 @@
 
 use crate::bytes::Bytes;
 use crate::error::Error;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -195,7 +196,7 @@ fn frames(bytes: &Bytes, contents: &Contents) -> Result<Vec<Blob>, Error> {
 }
 
 /// The kpack archives to which the code objects of a host binary were moved (section `.rocm_kpack_ref`).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Reference {
     /// The binary's name in the archives.
     #[serde(rename(deserialize = "kernel_name"), default)]

@@ -1,11 +1,12 @@
 //! Locations: a file, and the path through the containers in it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A part of a container.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Of a static archive.
@@ -42,7 +43,7 @@ impl fmt::Display for Step {
 }
 
 /// The location of something that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Location {
     pub file: PathBuf,
     pub steps: Vec<Step>,

@@ -2,11 +2,12 @@
 //! usage guide).
 
 use crate::error::Error;
+use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 /// A kernel and the resources that it needs. Of a CUDA kernel, the fields that NVIDIA's GPUs do not have are 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Kernel {
     /// Mangled.
     #[serde(rename(deserialize = ".name"))]

@@ -7,6 +7,7 @@ use crate::metadata::{self, Kernel};
 use crate::target::{AMDGPU, Target};
 use goblin::elf::header::{EI_ABIVERSION, ET_REL};
 use profraw::format::{TableLayout, VARIANT_MASK};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Limit on the metadata in bytes. RCCL's has 170 KB.
@@ -14,7 +15,7 @@ const MAX_METADATA: u64 = 16 << 20;
 
 /// A profile section (`__llvm_prf_*`) of an instrumented code object. A cubin has symbols instead, and the size is that of
 /// all symbols that belong in the section.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProfileSection {
     pub name: String,
     /// In bytes.
@@ -22,7 +23,7 @@ pub struct ProfileSection {
 }
 
 /// Whether only some blocks (workgroups) count (clang's `--offload-pgo-sampling`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
     /// Every block counts.
@@ -33,7 +34,7 @@ pub enum Sampling {
 }
 
 /// The instrumentation of a code object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Profile {
     pub sections: Vec<ProfileSection>,
     /// Version of its raw profiles, without variant flags.
@@ -46,7 +47,7 @@ pub struct Profile {
 }
 
 /// The coverage mapping, which llvm-cov needs to show counts in the source code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Coverage {
     /// Size of `__llvm_covfun` in bytes; in a cubin, of all `__covrec_*`.
     pub functions: u64,
@@ -55,7 +56,7 @@ pub struct Coverage {
 }
 
 /// A GPU code object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CodeObject {
     /// For example `amdgcn-amd-amdhsa` or `nvptx64-nvidia-cuda`.
     pub triple: String,
@@ -68,6 +69,8 @@ pub struct CodeObject {
     pub size: u64,
     /// In hexadecimal.
     pub build_id: Option<String>,
+    /// Serialized by the command line, which adds a name to each.
+    #[serde(skip)]
     pub kernels: Vec<Kernel>,
     pub profile: Option<Profile>,
     pub coverage: Option<Coverage>,

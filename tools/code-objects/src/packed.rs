@@ -3,6 +3,7 @@
 use crate::bytes::{Bytes, Reader};
 use crate::error::Error;
 use flate2::bufread::ZlibDecoder;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, BufReader, Read};
 use zstd::stream::read::Decoder;
@@ -15,7 +16,7 @@ const MAX_RATIO: u64 = 1000;
 const SMALL: u64 = 4 << 30;
 
 /// Compression method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     Zlib,
@@ -32,7 +33,7 @@ impl Method {
 }
 
 /// The header of a compressed offload bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Packed {
     /// Version of the header.
     pub version: u16,

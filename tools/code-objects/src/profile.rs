@@ -4,12 +4,13 @@ use crate::bytes::Bytes;
 use crate::error::Error;
 use profraw::Layout;
 use profraw::format::{Format, MAX_HEADER_SIZE, VARIANT_MASK, variants};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::Range;
 use tracefile::format::Count;
 
 /// A file of raw profiles.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Raw {
     /// Version of the first one, without variant flags.
     pub version: u64,
@@ -30,7 +31,7 @@ pub struct Raw {
 }
 
 /// An indexed profile, as llvm-profdata writes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Indexed {
     /// Without variant flags.
     pub version: u64,
@@ -39,7 +40,7 @@ pub struct Indexed {
 }
 
 /// A devprof trace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Trace {
     /// Id of the process that wrote it.
     pub process: u32,

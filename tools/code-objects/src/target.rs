@@ -1,5 +1,6 @@
 //! The target of a code object, from its ELF header ("ELF Code Object" in LLVM's AMDGPU usage guide).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
@@ -74,7 +75,7 @@ const PROCESSORS: &[(u32, &str)] = &[
 ];
 
 /// The setting of a feature that can be switched on and off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
     Unsupported,
@@ -85,7 +86,7 @@ pub enum Feature {
 }
 
 /// The target of a code object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Target {
     /// For example `gfx90a` or `gfx11-generic`.
     pub processor: String,

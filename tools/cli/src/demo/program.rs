@@ -1,13 +1,18 @@
 //! The program that `devprof demo` runs: a plain HSA program that does not know about devprof. It loads the fixture
 //! code objects on every GPU, runs their kernels with 64 work-items each, and exits.
 
-use super::FIXTURES;
 use crate::exit::Outcome;
 use anyhow::{Context, bail};
 use hsa_abi::*;
 use libloading::os::unix::{Library, RTLD_NOW};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU16, Ordering};
+
+/// The code objects that the program loads, with the raw version of their profiles: from clang 22 and from clang 23.
+pub const FIXTURES: [(u64, &[u8]); 2] = [
+    (10, include_bytes!("../../../../fixtures/counted.raw10.co")),
+    (11, include_bytes!("../../../../fixtures/counted.raw11.co")),
+];
 
 /// The environment variable that names the HSA runtime to load.
 pub const LIBRARY: &str = "DEVPROF_DEMO_HSA";

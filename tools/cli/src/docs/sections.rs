@@ -1,122 +1,49 @@
 //! The sections of the man pages that clap does not know: ENVIRONMENT, EXAMPLES and SEE ALSO.
 
 use clap_mangen::roff::{Roff, bold, roman};
+use settings::{RUNTIME, Value, Variable};
 
 /// The sections of a page.
 pub struct Page {
     /// The name of the page without the section number.
     pub name: &'static str,
-    environment: &'static [Variables],
+    environment: &'static [&'static [&'static Variable]],
     /// What each command does, and the command.
     pub examples: &'static [(&'static str, &'static str)],
     see_also: &'static [&'static str],
 }
 
-/// Environment variables, and their meanings.
-type Variables = &'static [(&'static str, &'static str)];
-
 /// Where CUDA's parts are.
-const CUDA: Variables = &[
-    (
-        "CUDA_PATH, CUDA_HOME",
-        "The CUDA installation that clang compiles with, and in which the runtime searches for CUPTI.",
-    ),
-    (
-        "DEVPROF_CUPTI",
-        "The path of CUPTI's library, which devprof then also uses without a trace. Default: the one next to the CUDA runtime, in the CUDA installation, or that the dynamic linker finds. none: CUPTI is not used.",
-    ),
-];
-
-/// Read by the runtime, in the program.
-pub const RUNTIME: Variables = &[
-    (
-        "LLVM_PROFILE_FILE",
-        "The name of the profiles, with LLVM's patterns (%p: process ID, %h: host name, %m: one file per code object for all processes, %b: build ID, %t: TMPDIR). The architecture is prepended to the name. Default: default.profraw",
-    ),
-    (
-        "LLVM_PROFILE_VERBOSE",
-        "If set, the runtime also prints what it did.",
-    ),
-    (
-        "DEVPROF_SYNC_MS",
-        "How long to wait for running kernels and for copies, in milliseconds. Default: 10000",
-    ),
-    (
-        "DEVPROF_SNAPSHOT_MS",
-        "Also write profiles at this interval, in milliseconds, so that _exit, SIGKILL or a crash loses only the counts since the last snapshot.",
-    ),
-    (
-        "DEVPROF_COUNTER_COPIES_MB",
-        "Memory for copies of the counters on each GPU, in MiB. 0: no copies, so instrumented kernels run slower. Default: 1024",
-    ),
-    (
-        "DEVPROF_SIGNALS",
-        "0: do not write profiles when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process.",
-    ),
-    (
-        "DEVPROF_TRACE",
-        "Record every kernel dispatch in this file. Needs libdevprof.so.",
-    ),
-    (
-        "DEVPROF_TRACE_MARKERS",
-        "1: also record markers and ranges (roctx, NVTX).",
-    ),
-    (
-        "DEVPROF_TRACE_API",
-        "1: also record all API calls of HIP or CUDA.",
-    ),
-    (
-        "DEVPROF_TRACE_COPIES",
-        "1: also record copies and fills of memory.",
-    ),
-    (
-        "DEVPROF_TRACE_STOPPED",
-        "1: do not record until the program calls devprof_trace_start, roctxProfilerResume or cudaProfilerStart.",
-    ),
-    (
-        "DEVPROF_TRACE_START_AFTER",
-        "Start the recording this many milliseconds after the initialization of HSA.",
-    ),
-    (
-        "DEVPROF_TRACE_DURATION",
-        "Stop the recording this many milliseconds after each start.",
-    ),
-    (
-        "DEVPROF_LOG",
-        "Append what was written and lost to this file, if it exists.",
-    ),
-    (
-        "DEVPROF_CUPTI",
-        "The path of libcupti.so, if it is not where devprof searches: next to the CUDA runtime, in CUDA_HOME, CUDA_PATH, /usr/local/cuda and the dynamic loader's directories.",
-    ),
-    ("DEVPROF_DISABLE", "1: the runtime does nothing."),
-];
+static CUDA: Variable = Variable::text(
+    "CUDA_PATH, CUDA_HOME",
+    "The CUDA installation that clang compiles with, and in which the runtime searches for CUPTI.",
+);
 
 /// Read by `devprof run`.
-pub const RUN: Variables = &[(
+static RUN: Variable = Variable::text(
     "DEVPROF_LIBRARY",
     "The libdevprof.so to load, instead of the installed one.",
-)];
+);
 
 /// Read by the commands that start LLVM's tools.
-const TOOLS: Variables = &[
-    ("PATH", "Where clang and LLVM's tools are searched first."),
-    (
+static TOOLS: [&Variable; 2] = [
+    &Variable::text("PATH", "Where clang and LLVM's tools are searched first."),
+    &Variable::text(
         "ROCM_PATH",
         "A ROCm in which clang and LLVM's tools are searched, too, before /opt/rocm* and /usr/lib/llvm-*.",
     ),
 ];
 
 /// Read by every command.
-const COMMON: Variables = &[(
+static COMMON: Variable = Variable::text(
     "NO_COLOR",
     "If set and not empty, --color=auto does not color anything.",
-)];
+);
 
-pub const PAGES: [Page; 11] = [
+pub static PAGES: [Page; 11] = [
     Page {
         name: "devprof",
-        environment: &[RUNTIME, RUN, TOOLS, COMMON],
+        environment: &[RUNTIME, &[&RUN], &TOOLS, &[&COMMON]],
         examples: &[
             (
                 "Compile a program with coverage, run it, and see which lines ran on the GPU:",
@@ -145,7 +72,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-run",
-        environment: &[RUN, RUNTIME, COMMON],
+        environment: &[&[&RUN], RUNTIME, &[&COMMON]],
         examples: &[
             (
                 "Write the profiles to a new directory (devprof-1, devprof-2, …):",
@@ -169,7 +96,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-flags",
-        environment: &[TOOLS, COMMON],
+        environment: &[&TOOLS, &[&COMMON]],
         examples: &[
             (
                 "Compile and link in one step:",
@@ -192,7 +119,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-inspect",
-        environment: &[COMMON],
+        environment: &[&[&COMMON]],
         examples: &[
             (
                 "Is this program instrumented, and for which GPUs?",
@@ -207,7 +134,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-extract",
-        environment: &[COMMON],
+        environment: &[&[&COMMON]],
         examples: &[(
             "Write the code objects for one GPU to the directory objects:",
             "devprof extract libkernels.so --target gfx1100 -o objects",
@@ -216,7 +143,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-merge",
-        environment: &[TOOLS, COMMON],
+        environment: &[&TOOLS, &[&COMMON]],
         examples: &[
             (
                 "Merge all profiles in a directory:",
@@ -231,7 +158,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-report",
-        environment: &[TOOLS, COMMON],
+        environment: &[&TOOLS, &[&COMMON]],
         examples: &[
             (
                 "Print the coverage of kernels and files:",
@@ -252,7 +179,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-stats",
-        environment: &[COMMON],
+        environment: &[&[&COMMON]],
         examples: &[
             (
                 "The ten kernels with the longest total times, and gaps between kernels:",
@@ -267,7 +194,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-export",
-        environment: &[COMMON],
+        environment: &[&[&COMMON]],
         examples: &[
             ("For Perfetto (writes a.pftrace):", "devprof export a.trace"),
             (
@@ -283,7 +210,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-doctor",
-        environment: &[RUNTIME, CUDA, TOOLS, COMMON],
+        environment: &[RUNTIME, &[&CUDA], &TOOLS, &[&COMMON]],
         examples: &[
             ("Check this machine:", "devprof doctor"),
             (
@@ -295,7 +222,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-demo",
-        environment: &[COMMON],
+        environment: &[&[&COMMON]],
         examples: &[(
             "Run on two simulated GPUs, and keep the profiles in the directory demo:",
             "devprof demo -o demo",
@@ -309,10 +236,13 @@ impl Page {
     pub fn roff(&self) -> String {
         let mut roff = Roff::default();
         roff.control("SH", ["ENVIRONMENT"]);
-        for (name, meaning) in self.environment.iter().copied().flatten() {
+        for variable in self.environment.iter().copied().flatten() {
             roff.control("TP", []);
-            roff.text([bold(*name)]);
-            roff.text([roman(*meaning)]);
+            roff.text([bold(variable.name)]);
+            roff.text([roman(match variable.value {
+                Value::Flag => format!("1: {}", variable.help),
+                _ => variable.help.to_owned(),
+            })]);
         }
         roff.control("SH", ["EXAMPLES"]);
         for (what, commands) in self.examples {
@@ -352,9 +282,12 @@ mod tests {
             .map(|command| format!("devprof-{}", command.get_name()))
             .collect();
         expected.insert(0, "devprof".to_owned());
-        assert_eq!(PAGES.map(|page| page.name).to_vec(), expected);
+        assert_eq!(
+            PAGES.iter().map(|page| page.name).collect::<Vec<_>>(),
+            expected
+        );
         let names: BTreeSet<String> = expected.iter().map(|name| format!("{name}(1)")).collect();
-        for page in PAGES {
+        for page in &PAGES {
             for other in page.see_also {
                 assert!(!other.starts_with("devprof") || names.contains(*other));
             }
@@ -363,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_examples_are_valid_command_lines() {
-        for page in PAGES {
+        for page in &PAGES {
             assert!(!page.examples.is_empty());
             for (_, commands) in page.examples {
                 assert!(commands.contains("devprof "), "{commands}");
@@ -388,8 +321,8 @@ mod tests {
         let documented: BTreeSet<&str> = cells
             .flat_map(|cell| cell.split('`').skip(1).step_by(2))
             .collect();
-        let listed = [RUNTIME, RUN].concat();
-        let listed: BTreeSet<&str> = listed.iter().map(|(name, _)| *name).collect();
+        let listed = RUNTIME.iter().copied().chain([&RUN]);
+        let listed: BTreeSet<&str> = listed.map(|variable| variable.name).collect();
         assert_eq!(listed, documented);
     }
 }

@@ -1,6 +1,6 @@
 //! Whether the GPU code of a program is instrumented, and how.
 
-use super::{Finding, State};
+use super::finding::{Finding, State};
 use crate::llvm::Llvm;
 use crate::returns;
 use code_objects::{CodeObject, Found, Location, Options, Sampling, What};

@@ -1,7 +1,7 @@
 //! CUDA: NVIDIA's driver and GPUs, the installation that clang compiles with, and CUPTI. Nothing is reported on a machine
 //! without any of them. No library of NVIDIA's is loaded.
 
-use super::Finding;
+use super::finding::Finding;
 use super::machine::{self, counted};
 use crate::cuda_installation::missing_part;
 use crate::gpus;
@@ -271,7 +271,7 @@ impl System<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::finding::State;
     use super::*;
 
     /// A directory in place of `/`.

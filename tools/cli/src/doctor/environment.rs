@@ -1,7 +1,8 @@
 //! The environment variables that the runtime reads, and how it interprets their values.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::locate::Component;
+use settings::{RUNTIME, Value, Variable};
 use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -9,15 +10,21 @@ use std::path::Path;
 const TOPIC: &str = "environment";
 
 pub fn check(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
+    let runtime = RUNTIME.iter().map(|own| {
+        (
+            own.name,
+            variable(own.name).and_then(|value| meaning(own, &value)),
+        )
+    });
+    let loaders = LOADERS.map(|(name, read)| (name, variable(name).map(|value| read(&value))));
     let mut findings = Vec::new();
-    for (name, read) in VARIABLES {
-        if let Some(value) = variable(name) {
-            let set = format!("{name}={}", value.display());
-            findings.push(match read(&value) {
-                Ok(meaning) => Finding::ok(TOPIC, format!("{set}: {meaning}")),
-                Err((what, fix)) => Finding::warning(TOPIC, format!("{set}: {what}"), fix),
-            });
-        }
+    for (name, meaning) in runtime.chain(loaders) {
+        let Some(meaning) = meaning else { continue };
+        let set = format!("{name}={}", variable(name).unwrap_or_default().display());
+        findings.push(match meaning {
+            Ok(meaning) => Finding::ok(TOPIC, format!("{set}: {meaning}")),
+            Err((what, fix)) => Finding::warning(TOPIC, format!("{set}: {what}"), fix),
+        });
     }
     if findings.is_empty() {
         findings.push(Finding::ok(TOPIC, "no variable that devprof reads is set"));
@@ -28,75 +35,36 @@ pub fn check(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
 /// The meaning of a value; or what is wrong with it, and the fix.
 type Meaning = Result<String, (String, String)>;
 
-type Variable = (&'static str, fn(&OsStr) -> Meaning);
+/// Variables of the libraries that load devprof.
+type Loader = (&'static str, fn(&OsStr) -> Meaning);
 
-const VARIABLES: [Variable; 18] = [
-    ("LLVM_PROFILE_FILE", pattern),
-    ("LLVM_PROFILE_VERBOSE", |_| {
-        Ok("devprof reports what it does".to_owned())
-    }),
-    ("DEVPROF_DISABLE", disable),
-    ("DEVPROF_SYNC_MS", |value| {
-        milliseconds(
-            value,
-            0,
-            "how long to wait for kernels and copies before counters are saved",
-            "10000 is used",
-        )
-    }),
-    ("DEVPROF_SNAPSHOT_MS", |value| {
-        milliseconds(
-            value,
-            1,
-            "counters are saved at this interval",
-            "no snapshots are made",
-        )
-    }),
-    ("DEVPROF_COUNTER_COPIES_MB", mebibytes),
-    ("DEVPROF_SIGNALS", |value| match value == "0" {
-        true => Ok("counters are not saved if a signal ends the process".to_owned()),
-        false => Ok("counters are saved if a signal ends the process".to_owned()),
-    }),
-    ("DEVPROF_TRACE", |value| match value.is_empty() {
-        true => Ok("empty: no trace".to_owned()),
-        false => Ok("dispatches are traced if the program preloads libdevprof.so".to_owned()),
-    }),
-    ("DEVPROF_TRACE_API", |value| {
-        flag(value, "all API calls of HIP or CUDA are traced")
-    }),
-    ("DEVPROF_TRACE_COPIES", |value| {
-        flag(value, "copies and fills of memory are traced")
-    }),
-    ("DEVPROF_TRACE_MARKERS", |value| {
-        flag(value, "the program's markers (roctx, NVTX) are traced")
-    }),
-    ("DEVPROF_TRACE_STOPPED", |value| {
-        flag(
-            value,
-            "the trace begins stopped, until the program calls devprof_trace_start",
-        )
-    }),
-    ("DEVPROF_TRACE_START_AFTER", |value| {
-        milliseconds(
-            value,
-            0,
-            "the trace begins stopped, and starts after this time",
-            "the trace starts at once",
-        )
-    }),
-    ("DEVPROF_TRACE_DURATION", |value| {
-        milliseconds(
-            value,
-            1,
-            "the trace stops this long after each start",
-            "the trace does not stop",
-        )
-    }),
+const LOADERS: [Loader; 4] = [
     ("LD_PRELOAD", loaded),
     ("HSA_TOOLS_LIB", loaded),
     ("CUDA_INJECTION64_PATH", injected),
     ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", v1_tools),
 ];
+
+/// `None` for the paths that another check is about, and for the log.
+fn meaning(variable: &Variable, value: &OsStr) -> Option<Meaning> {
+    Some(match variable.name {
+        "LLVM_PROFILE_FILE" => pattern(value),
+        "DEVPROF_DISABLE" => disable(value),
+        "DEVPROF_LOG" | "DEVPROF_CUPTI" => return None,
+        "DEVPROF_SIGNALS" if value != "0" => Ok("no effect: only the value 0 has one".to_owned()),
+        "DEVPROF_TRACE" if value.is_empty() => Ok("empty: no trace".to_owned()),
+        _ => match variable.value {
+            Value::Flag => flag(value, variable.help),
+            _ => match variable.number(value) {
+                Ok(_) => Ok(variable.help.to_owned()),
+                Err(invalid) => Err((
+                    invalid.to_string(),
+                    format!("set a number of at least {}", invalid.least),
+                )),
+            },
+        },
+    })
+}
 
 /// As ROCr reads it (runtime.cpp, `Runtime::LoadTools`).
 fn v1_tools(value: &OsStr) -> Meaning {
@@ -174,32 +142,6 @@ fn flag(value: &OsStr, meaning: &str) -> Meaning {
     }
 }
 
-fn milliseconds(value: &OsStr, least: u64, meaning: &str, instead: &str) -> Meaning {
-    let number: Option<u64> = value.to_str().and_then(|text| text.parse().ok());
-    match number.filter(|&number| number >= least) {
-        Some(number) => Ok(format!("{meaning}: {number} ms")),
-        None => Err((
-            format!("not a valid number of milliseconds, so {instead}"),
-            format!("set a number of at least {least}"),
-        )),
-    }
-}
-
-fn mebibytes(value: &OsStr) -> Meaning {
-    let is_decimal = |text: &&str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let number = value.to_str().filter(is_decimal);
-    match number.and_then(|text| text.parse::<f64>().ok()) {
-        Some(0.0) => {
-            Ok("there are no copies of counters: instrumented kernels run slower".to_owned())
-        }
-        Some(number) => Ok(format!("{number} MiB on each GPU for copies of counters")),
-        None => Err((
-            "not a valid number of mebibytes, so the default is used".to_owned(),
-            "set a number of at least 0".to_owned(),
-        )),
-    }
-}
-
 fn loaded(value: &OsStr) -> Meaning {
     let all = split_paths(value).flat_map(|part| {
         let part = part.into_os_string().into_string().unwrap_or_default();
@@ -238,7 +180,7 @@ fn injected(value: &OsStr) -> Meaning {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::finding::State;
     use super::*;
 
     fn finding(name: &str, value: &str) -> (State, String) {
@@ -248,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_interpreted_as_in_the_runtime() {
+    fn values_are_explained() {
         let cases = [
             (
                 "LLVM_PROFILE_FILE",
@@ -288,26 +230,11 @@ mod tests {
                 "does not exist",
             ),
             ("DEVPROF_DISABLE", "yes", State::Ok, "only the value 1"),
-            ("DEVPROF_SYNC_MS", "0", State::Ok, "0 ms"),
-            ("DEVPROF_SYNC_MS", "1s", State::Warning, "10000 is used"),
-            ("DEVPROF_SNAPSHOT_MS", "0", State::Warning, "no snapshots"),
             (
-                "DEVPROF_COUNTER_COPIES_MB",
-                "64",
-                State::Ok,
-                "64 MiB on each GPU",
-            ),
-            (
-                "DEVPROF_COUNTER_COPIES_MB",
+                "DEVPROF_SNAPSHOT_MS",
                 "0",
-                State::Ok,
-                "no copies of counters",
-            ),
-            (
-                "DEVPROF_COUNTER_COPIES_MB",
-                "1G",
                 State::Warning,
-                "the default is used",
+                "snapshots disabled",
             ),
             ("DEVPROF_TRACE_API", "1", State::Ok, "all API calls"),
             ("DEVPROF_TRACE_COPIES", "0", State::Ok, "no effect"),
@@ -317,13 +244,11 @@ mod tests {
                 State::Warning,
                 "the value 1",
             ),
-            ("DEVPROF_TRACE_STOPPED", "1", State::Ok, "begins stopped"),
-            ("DEVPROF_TRACE_START_AFTER", "0", State::Ok, "0 ms"),
             (
-                "DEVPROF_TRACE_DURATION",
-                "0",
-                State::Warning,
-                "the trace does not stop",
+                "DEVPROF_TRACE_STOPPED",
+                "1",
+                State::Ok,
+                "do not record until",
             ),
             (
                 "LD_PRELOAD",

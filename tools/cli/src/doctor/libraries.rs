@@ -1,6 +1,6 @@
 //! AMD's runtime libraries, where the dynamic linker finds them, and devprof's own libraries.
 
-use super::{Finding, State};
+use super::finding::{Finding, State};
 use crate::locate::Component;
 use std::env;
 use std::fs;

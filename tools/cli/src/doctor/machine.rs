@@ -1,6 +1,6 @@
 //! The GPUs, and whether this user may use them.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::gpus;
 use crate::locate::Component;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! LLVM's tools and the compilers: which raw profiles each reads or writes, and whether they match.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::clang::Clang;
 use crate::llvm::{self, INSTALL, Llvm, Tool};
 use crate::locate::{Component, install_device_runtime};

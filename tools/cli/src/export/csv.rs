@@ -15,8 +15,9 @@
 //! the order of the command line. Processes on different hosts can have the same ID.
 
 use super::inputs::{Input, Member};
-use super::source::{Record, Records, Trace};
-use super::{Writer, flush};
+use super::writer::{Writer, flush};
+use crate::csv::quoted;
+use crate::trace_reader::{Record, Records, Trace};
 use clap::ValueEnum;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -199,11 +200,6 @@ impl Csv {
             has_columns: false,
         }
     }
-}
-
-/// The text in quotes. Quotes within it are doubled.
-pub fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 fn dispatch(out: &mut impl Write, dispatch: &Dispatch, trace: &mut Trace) -> io::Result<()> {

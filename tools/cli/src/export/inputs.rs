@@ -5,9 +5,9 @@
 //! together with the system clock when a trace starts. The time line is the system clock of the host that booted first,
 //! because then no time is negative.
 
-use super::source;
 use crate::exit::usage;
 use crate::outfile;
+use crate::trace_reader;
 use anyhow::Result;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ impl Start {
     /// When the system clock was 0, in nanoseconds since 1970.
     fn boot(&self) -> i128 {
         let ticks = self.header.started.get();
-        let started = source::nanoseconds(ticks, self.header.frequency.get());
+        let started = trace_reader::nanoseconds(ticks, self.header.frequency.get());
         i128::from(self.header.started_unix.get()) - i128::from(started)
     }
 
@@ -167,7 +167,7 @@ fn start(path: &Path) -> Result<Start> {
             path.display()
         )));
     }
-    let (header, host) = source::header_and_host(path)?;
+    let (header, host) = trace_reader::header_and_host(path)?;
     Ok(Start {
         header,
         host: host.map(Rc::from),

@@ -10,22 +10,25 @@
 //! including `started`, are those of the common time line ([`super::inputs`]).
 
 use super::inputs::Input;
-use super::source::{Record, Trace, clock, direction, has};
-use super::{Writer, flush};
+use super::writer::{Writer, flush};
+use crate::trace_reader::{Record, Trace, clock, direction, has};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use tracefile::format::{Agent, Dispatch, NO_AGENT, agent, flag, marker, named, stream};
 
-/// The version of the format, which tools/cli/schemas/trace.schema.json describes. Incremented with every incompatible
-/// change.
+/// The version of the format. Incremented with every incompatible change.
 const VERSION: u32 = 1;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Line<'a> {
+    /// The first object of a trace.
     Trace {
+        #[schemars(extend("const" = "devprof trace"))]
         format: &'static str,
+        #[schemars(extend("const" = VERSION))]
         version: u32,
         pid: u32,
         started: u64,
@@ -52,7 +55,7 @@ enum Line<'a> {
         compute_units: u32,
         /// Ticks per second.
         frequency: u64,
-        /// `gpu` or `cpu`.
+        #[schemars(extend("enum" = ["gpu", "cpu"]))]
         what: &'static str,
     },
     Queue {
@@ -109,7 +112,8 @@ enum Line<'a> {
         end: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
         observed: Option<u64>,
-        /// `system`, `scaled`, `agent` (only the duration was measured; the end is `observed`) or `none`.
+        /// `agent`: only the duration was measured; the end is `observed`.
+        #[schemars(extend("enum" = ["system", "scaled", "agent", "none"]))]
         clock: &'static str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         unfinished: bool,
@@ -131,7 +135,7 @@ enum Line<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         correlation: Option<u64>,
         function: &'a str,
-        /// `host_to_device`, `device_to_host`, `device_to_device`, `host_to_host`, `fill` or `unknown`.
+        #[schemars(extend("enum" = ["host_to_device", "device_to_host", "device_to_device", "host_to_host", "fill", "unknown"]))]
         direction: &'static str,
         size: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +155,7 @@ enum Line<'a> {
         end: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
         observed: Option<u64>,
+        #[schemars(extend("enum" = ["system", "scaled", "agent", "none"]))]
         clock: &'static str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         unfinished: bool,
@@ -161,7 +166,8 @@ enum Line<'a> {
     /// A mark or range of the program (roctx, NVTX).
     Marker {
         id: u64,
-        /// `mark`, `range` (of a thread) or `process_range`.
+        /// A `range` belongs to a thread.
+        #[schemars(extend("enum" = ["mark", "range", "process_range"]))]
         what: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<&'a str>,
@@ -180,7 +186,8 @@ enum Line<'a> {
     },
     Stream {
         id: u64,
-        /// `created`, `null`, or `per_thread`, which has a thread.
+        /// `per_thread` has a thread.
+        #[schemars(extend("enum" = ["created", "null", "per_thread"]))]
         what: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         thread: Option<u32>,
@@ -189,7 +196,7 @@ enum Line<'a> {
     },
     /// A name that the program gave to a thread, a stream or an agent.
     Name {
-        /// `thread`, `stream`, `agent` or `unknown`.
+        #[schemars(extend("enum" = ["thread", "stream", "agent", "unknown"]))]
         what: &'static str,
         id: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,7 +223,7 @@ fn agent_type(agent: &Agent) -> &'static str {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Registers {
     vgprs: u16,
     accum_vgprs: u16,
@@ -233,12 +240,15 @@ impl Registers {
     }
 }
 
-/// A line of one of several traces.
-#[derive(Serialize)]
-struct OfTrace<'a> {
+/// One line of the file: one object per record of the trace. New fields may be added without a new version.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "devprof export, .jsonl")]
+pub struct Object<'a> {
     #[serde(flatten)]
     line: &'a Line<'a>,
-    trace: u32,
+    /// The number of the trace, if the export has several. IDs are unique within a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<u32>,
 }
 
 pub struct Json {
@@ -258,10 +268,8 @@ impl Json {
     }
 
     fn line(&mut self, line: &Line) -> anyhow::Result<()> {
-        match self.member {
-            Some((trace, _)) => serde_json::to_writer(&mut self.out, &OfTrace { line, trace })?,
-            None => serde_json::to_writer(&mut self.out, line)?,
-        }
+        let trace = self.member.as_ref().map(|(number, _)| *number);
+        serde_json::to_writer(&mut self.out, &Object { line, trace })?;
         Ok(self.out.write_all(b"\n")?)
     }
 

@@ -25,8 +25,8 @@ mod threads;
 pub use first_pass::FirstPass;
 
 use super::inputs::{Input, Member};
-use super::source::{Record, Trace, clock, has};
-use super::{Writer, flush};
+use super::writer::{Writer, flush};
+use crate::trace_reader::{Record, Trace, clock, has};
 use clap::ValueEnum;
 use in_flight::{InFlight, Value};
 use lanes::{Group, Lanes};

@@ -13,10 +13,10 @@
 //! An API call or a range is a region, and a mark is a sample. The message of a marker is in the additional data of its
 //! event. Its `stack_id` is null, because no dispatch or copy refers to a marker.
 
-use super::Writer;
 use super::csv::{domain, operation};
 use super::inputs::Input;
-use super::source::{Record, Trace, clock};
+use super::writer::Writer;
+use crate::trace_reader::{Record, Trace, clock};
 use md5::{Digest, Md5};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};

@@ -19,15 +19,15 @@ mod planes;
 mod proto;
 mod sort;
 
-use super::Writer;
 use super::inputs::{Input, Inputs};
-use super::source::{self, Record, Trace};
+use super::writer::Writer;
+use crate::trace_reader::{self, Record, Trace};
 use anyhow::bail;
 use gpu::kernel_details;
 use plane::{Plane, Source};
 use planes::Planes;
 use proto::Output;
-use sort::{Event, Sorter};
+use sort::{Event, IS_UNFINISHED, NO_STREAM, Sorter, kind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -37,25 +37,6 @@ use zerocopy::FromZeros;
 
 /// Readers of protobuf's messages reject larger files.
 const MAX_SIZE: u64 = i32::MAX as u64;
-
-/// [`Event::kind`], and the meaning of its fields `detail` and `other`.
-mod kind {
-    /// The ID of its launch parameters; its queue.
-    pub const KERNEL: u32 = 0;
-    /// Its size in bytes; the agent of its destination.
-    pub const COPY: u32 = 1;
-    /// Like a copy.
-    pub const FILL: u32 = 2;
-    /// Its stream or [`super::NO_STREAM`]; the status.
-    pub const CALL: u32 = 3;
-    pub const MARKER: u32 = 4;
-}
-
-/// An API call without a stream in its arguments.
-const NO_STREAM: u64 = u64::MAX;
-
-/// [`Event::flags`].
-const IS_UNFINISHED: u32 = 1;
 
 pub struct XPlane {
     out: Output,
@@ -285,7 +266,7 @@ pub fn run_start(inputs: &Inputs) -> anyhow::Result<Option<u64>> {
     }
     let mut start = None;
     for input in &inputs.all {
-        let first = source::first_event(&input.path, input.shift)?;
+        let first = trace_reader::first_event(&input.path, input.shift)?;
         start = start.into_iter().chain([first]).min();
     }
     Ok(start)

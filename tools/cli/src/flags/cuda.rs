@@ -2,12 +2,13 @@
 //! itself, and nothing is linked on the device: the device side of the profile runtime is a header
 //! (tools/device-rt/cuda.h).
 
-use super::{Options, checked_profile, usable_profile};
-use crate::Console;
+use super::options::Options;
+use super::usable_profile;
 use crate::clang::Clang;
+use crate::console::Console;
 use crate::cuda_installation::{CudaInstallation, has_nvidia_gpu};
+use crate::cuda_registers::for_threads;
 use crate::exit::usage;
-use crate::inspect::for_threads;
 use crate::locate::Component;
 use anyhow::{Context, bail};
 use std::path::Path;
@@ -178,7 +179,7 @@ fn compilation_dir(console: &mut Console) -> anyhow::Result<Vec<String>> {
 }
 
 fn optimizing(clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
-    let path = checked_profile(clang, profile)?;
+    let path = usable_profile::checked(clang, profile)?;
     if usable_profile::is_ir_level(profile)? {
         bail!(
             "{path} was made with IR-level instrumentation (-fprofile-generate), which clang cannot use for CUDA device code: compile with `devprof flags --pgo-generate --cuda`, and run the program again"

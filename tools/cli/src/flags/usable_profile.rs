@@ -1,6 +1,7 @@
 //! What `devprof flags` reads in an indexed profile itself: clang ignores a profile of the wrong kind silently.
 
-use anyhow::Context;
+use crate::clang::Clang;
+use anyhow::{Context, bail};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -21,4 +22,23 @@ pub fn is_ir_level(profile: &Path) -> anyhow::Result<bool> {
         .with_context(|| format!("cannot read the header of {}", profile.display()))?;
     let version = words.last_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     Ok(version.is_some_and(|version| version & IR_LEVEL != 0))
+}
+
+/// The absolute path of a profile that this clang can use.
+pub fn checked(clang: &Clang, profile: &Path) -> anyhow::Result<String> {
+    let path = match profile.canonicalize() {
+        Ok(path) => path.display().to_string(),
+        Err(error) => bail!(
+            "cannot read {}: {error}; create it from raw profiles with `devprof merge`",
+            profile.display()
+        ),
+    };
+    if let Some(error) = clang.profile_error(&path)? {
+        bail!(
+            "{} ({}) cannot use {path}: {error}; create it from raw profiles with `devprof merge`, using the llvm-profdata of the clang that compiled the program",
+            clang.path.display(),
+            clang.version
+        );
+    }
+    Ok(path)
 }

@@ -1,6 +1,6 @@
 //! The contents of a file as text.
 
-use super::{Contents, Options, Part};
+use super::contents::{Contents, Part};
 use crate::color::Paint;
 use crate::names::Naming;
 use crate::readable::plural;
@@ -11,146 +11,145 @@ use std::collections::BTreeMap;
 /// If a file has more code objects than this, they are not listed one by one.
 const MAX_LISTED: usize = 16;
 
-impl Contents {
-    pub fn text(&self, options: &Options, colors: bool) -> String {
-        let mut text = Paint::Heading.on(colors, &self.file.display().to_string()) + "\n";
-        let (mut archives, mut bundles, mut fat_binaries) = (0usize, 0usize, 0usize);
-        let mut uncompiled: BTreeMap<String, usize> = BTreeMap::new();
-        let mut objects: Vec<(&Location, &CodeObject)> = Vec::new();
-        let outermost = |location: &Location| location.steps.is_empty();
-        for Part { location, what, .. } in &self.found {
-            let line = match what {
-                What::CodeObject(object) => {
-                    objects.push((location, object));
-                    continue;
-                }
-                What::Bitcode | What::SpirV => {
-                    let kind = if *what == What::Bitcode {
-                        "LLVM bitcode"
-                    } else {
-                        "SPIR-V"
-                    };
-                    let target = match location.steps.last() {
-                        Some(step) => format!("{kind}, {step}"),
-                        None => kind.to_owned(),
-                    };
-                    *uncompiled.entry(target).or_default() += 1;
-                    continue;
-                }
-                What::Host(host) if outermost(location) => host_line(host),
-                // Not listed, because an archive can have very many members.
-                What::Host(_) => continue,
-                What::Archive { thin } => {
-                    archives += 1;
-                    match thin {
-                        true if archives == 1 => "thin archive".into(),
-                        false if archives == 1 => "archive".into(),
-                        _ => continue,
-                    }
-                }
-                What::Bundle(bundle) => {
-                    bundles += 1;
-                    match &bundle.packed {
-                        Some(packed) if bundles <= MAX_LISTED => format!(
-                            "{}: {} decompress to {} ({}, version {})",
-                            path_within(location),
-                            packed.packed.map_or("the rest".into(), size),
-                            size(packed.unpacked),
-                            packed.method.name(),
-                            packed.version,
-                        ),
-                        _ => continue,
-                    }
-                }
-                What::OffloadBinary { .. } => {
-                    bundles += 1;
-                    continue;
-                }
-                What::FatBinary { .. } => {
-                    fat_binaries += 1;
-                    continue;
-                }
-                What::Ptx(ptx) => {
-                    *uncompiled.entry(ptx_line(ptx)).or_default() += 1;
-                    continue;
-                }
-                What::Kpack(kpack) => format!(
-                    "kpack archive of {}, for {}: {} code objects, {}",
-                    kpack.group,
-                    kpack.family,
-                    kpack.kernels,
-                    if kpack.packed {
-                        Method::Zstd.name()
-                    } else {
-                        "not compressed"
-                    },
-                ),
-                What::RawProfile(raw) => raw_line(raw),
-                What::Profile(profile) => format!(
-                    "indexed profile, format version {}{}",
-                    profile.version,
-                    with(&profile.variants)
-                ),
-                What::Trace(trace) => format!(
-                    "trace of process {}, {}{}",
-                    trace.process,
-                    match trace.records {
-                        Some(records) => plural(records as usize, "record"),
-                        None => "damaged count of records".into(),
-                    },
-                    if trace.closed {
-                        ""
-                    } else {
-                        ", not closed: its program is running or was killed"
-                    },
-                ),
-                What::Unknown { .. } | What::Damage { .. } => continue,
-            };
-            text += &format!("  {line}\n");
-        }
-        if bundles > 1 {
-            text += &format!(
-                "  {bundles} bundles of device code, one for each translation unit or device link\n"
-            );
-        }
-        if fat_binaries > 1 {
-            text += &format!(
-                "  {fat_binaries} fat binaries, one for each translation unit or device link\n"
-            );
-        }
-        for (target, count) in &uncompiled {
-            text += &format!("  {target}");
-            text += &if *count > 1 {
-                format!(", {count} times\n")
-            } else {
-                "\n".into()
-            };
-        }
-        if !objects.is_empty() {
-            text += &by_target(&objects, colors);
-        }
-        text += sampling(&objects);
-        if options.kernels {
-            for (location, object) in &objects {
-                text += &in_full(location, object, &options.naming, colors);
+/// `lists_kernels`: whether to show the kernels of each code object.
+pub fn text(contents: &Contents, lists_kernels: bool, naming: &Naming, colors: bool) -> String {
+    let mut text = Paint::Heading.on(colors, &contents.file.display().to_string()) + "\n";
+    let (mut archives, mut bundles, mut fat_binaries) = (0usize, 0usize, 0usize);
+    let mut uncompiled: BTreeMap<String, usize> = BTreeMap::new();
+    let mut objects: Vec<(&Location, &CodeObject)> = Vec::new();
+    let outermost = |location: &Location| location.steps.is_empty();
+    for Part { location, what, .. } in &contents.found {
+        let line = match what {
+            What::CodeObject(object) => {
+                objects.push((location, object));
+                continue;
             }
-        } else if objects.len() > MAX_LISTED {
-            text += &format!(
-                "  {} code objects; --kernels shows each with its kernels\n",
-                objects.len()
-            );
-        } else if !objects.is_empty() && self.is_container() {
-            for (location, object) in &objects {
-                text += &format!("  {}\n", one_line(location, object));
+            What::Bitcode | What::SpirV => {
+                let kind = if *what == What::Bitcode {
+                    "LLVM bitcode"
+                } else {
+                    "SPIR-V"
+                };
+                let target = match location.steps.last() {
+                    Some(step) => format!("{kind}, {step}"),
+                    None => kind.to_owned(),
+                };
+                *uncompiled.entry(target).or_default() += 1;
+                continue;
             }
-        }
-        text
+            What::Host(host) if outermost(location) => host_line(host),
+            // Not listed, because an archive can have very many members.
+            What::Host(_) => continue,
+            What::Archive { thin } => {
+                archives += 1;
+                match thin {
+                    true if archives == 1 => "thin archive".into(),
+                    false if archives == 1 => "archive".into(),
+                    _ => continue,
+                }
+            }
+            What::Bundle(bundle) => {
+                bundles += 1;
+                match &bundle.packed {
+                    Some(packed) if bundles <= MAX_LISTED => format!(
+                        "{}: {} decompress to {} ({}, version {})",
+                        path_within(location),
+                        packed.packed.map_or("the rest".into(), size),
+                        size(packed.unpacked),
+                        packed.method.name(),
+                        packed.version,
+                    ),
+                    _ => continue,
+                }
+            }
+            What::OffloadBinary { .. } => {
+                bundles += 1;
+                continue;
+            }
+            What::FatBinary { .. } => {
+                fat_binaries += 1;
+                continue;
+            }
+            What::Ptx(ptx) => {
+                *uncompiled.entry(ptx_line(ptx)).or_default() += 1;
+                continue;
+            }
+            What::Kpack(kpack) => format!(
+                "kpack archive of {}, for {}: {} code objects, {}",
+                kpack.group,
+                kpack.family,
+                kpack.kernels,
+                if kpack.packed {
+                    Method::Zstd.name()
+                } else {
+                    "not compressed"
+                },
+            ),
+            What::RawProfile(raw) => raw_line(raw),
+            What::Profile(profile) => format!(
+                "indexed profile, format version {}{}",
+                profile.version,
+                with(&profile.variants)
+            ),
+            What::Trace(trace) => format!(
+                "trace of process {}, {}{}",
+                trace.process,
+                match trace.records {
+                    Some(records) => plural(records as usize, "record"),
+                    None => "damaged count of records".into(),
+                },
+                if trace.closed {
+                    ""
+                } else {
+                    ", not closed: its program is running or was killed"
+                },
+            ),
+            What::Unknown { .. } | What::Damage { .. } => continue,
+        };
+        text += &format!("  {line}\n");
     }
+    if bundles > 1 {
+        text += &format!(
+            "  {bundles} bundles of device code, one for each translation unit or device link\n"
+        );
+    }
+    if fat_binaries > 1 {
+        text += &format!(
+            "  {fat_binaries} fat binaries, one for each translation unit or device link\n"
+        );
+    }
+    for (target, count) in &uncompiled {
+        text += &format!("  {target}");
+        text += &if *count > 1 {
+            format!(", {count} times\n")
+        } else {
+            "\n".into()
+        };
+    }
+    if !objects.is_empty() {
+        text += &by_target(&objects, colors);
+    }
+    text += sampling(&objects);
+    if lists_kernels {
+        for (location, object) in &objects {
+            text += &in_full(location, object, naming, colors);
+        }
+    } else if objects.len() > MAX_LISTED {
+        text += &format!(
+            "  {} code objects; --kernels shows each with its kernels\n",
+            objects.len()
+        );
+    } else if !objects.is_empty() && is_container(contents) {
+        for (location, object) in &objects {
+            text += &format!("  {}\n", one_line(location, object));
+        }
+    }
+    text
+}
 
-    /// Whether the code objects are in a container.
-    fn is_container(&self) -> bool {
-        self.found.len() > 1
-    }
+/// Whether the code objects are in a container.
+fn is_container(contents: &Contents) -> bool {
+    contents.found.len() > 1
 }
 
 fn host_line(host: &Host) -> String {

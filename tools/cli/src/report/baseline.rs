@@ -2,67 +2,16 @@
 //!
 //! Files and functions are compared by path and symbol, not by line, because an edit moves the lines below it.
 
-use super::model::{FunctionCoverage, Ratio, Report, Totals};
-use crate::report::model::Cell;
+use super::model::{
+    Cell, Change, Comparison, FileChange, FunctionChange, FunctionCoverage, Kind, Ratio, Report,
+    Totals,
+};
 use anyhow::{Context, ensure};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
-
-#[derive(Serialize)]
-pub struct Comparison {
-    /// The earlier report.
-    pub path: String,
-    /// Its totals.
-    pub totals: Totals,
-    pub kernel_coverage: Ratio,
-    /// The change of the percentages, in percentage points. `None` if there is nothing to compare.
-    pub change: Change,
-    /// The files whose totals differ.
-    pub files: Vec<FileChange>,
-    /// The functions that run now and did not, or do not run now and did, or are new and do not run.
-    pub functions: Vec<FunctionChange>,
-}
-
-#[derive(Serialize)]
-pub struct Change {
-    pub lines: Option<f64>,
-    pub branches: Option<f64>,
-    pub functions: Option<f64>,
-    pub kernels: Option<f64>,
-}
-
-#[derive(Serialize)]
-pub struct FileChange {
-    pub path: String,
-    /// `None`: the earlier report does not have it.
-    pub before: Option<Totals>,
-    /// `None`: this report does not have it.
-    pub after: Option<Totals>,
-}
-
-#[derive(Serialize)]
-pub struct FunctionChange {
-    pub name: String,
-    pub symbol: String,
-    pub path: String,
-    pub line: u32,
-    pub kernel: bool,
-    pub change: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// It ran before, and does not run now.
-    NoLongerRuns,
-    /// It did not exist before, and does not run.
-    NewNeverRan,
-    /// It did not run before, and runs now.
-    RunsNow,
-}
 
 /// The fields of an earlier report that are compared.
 #[derive(Deserialize)]
@@ -217,14 +166,4 @@ fn functions(earlier: &Earlier, report: &Report) -> Vec<FunctionChange> {
     }
     changes.sort_by_key(|function| function.change);
     changes
-}
-
-impl Kind {
-    pub fn text(self) -> &'static str {
-        match self {
-            Kind::NoLongerRuns => "no longer runs",
-            Kind::NewNeverRan => "new, never ran",
-            Kind::RunsNow => "runs now",
-        }
-    }
 }

@@ -1,8 +1,7 @@
 //! The functions of a column: those of all code objects of an architecture, without duplicates.
 
 use super::llvm_cov::{self, Function, Variant};
-use super::objects::Object;
-use super::plan::Column;
+use super::objects::{Object, ObjectGroup};
 use crate::llvm::Tool;
 use indicatif::ProgressBar;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -39,7 +38,7 @@ pub struct Problems {
 
 impl ColumnData {
     /// Reads the code objects of a column with its profile, and advances `bar` by one for each.
-    pub fn read(column: &Column, llvm_cov: &Tool, bar: &ProgressBar) -> ColumnData {
+    pub fn read(column: &ObjectGroup, llvm_cov: &Tool, bar: &ProgressBar) -> ColumnData {
         let objects = &column.objects;
         let mut data = ColumnData {
             name: column.name.clone(),

@@ -4,17 +4,17 @@
 mod functions;
 mod list;
 mod origin;
+mod pages;
 mod source_page;
 mod widgets;
 
-use super::baseline::Comparison;
-use super::model::{Column, FunctionCoverage, Kernel, KernelState, Report};
+use super::model::{Column, Comparison, FunctionCoverage, Kernel, KernelState, Report};
 use super::{paths, text};
-use crate::console::Severity;
 use crate::readable;
 use list::List;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use origin::Origin;
+use pages::{Depth, Pages, page_name};
 use source_page::Sources;
 use std::collections::HashMap;
 use std::io;
@@ -23,27 +23,6 @@ use widgets::{
     calls, card, footer, function_name, grouped, head, location, longest, notes, number, ratio,
     table, time, totals,
 };
-
-const STYLE: &str = include_str!("html/style.css");
-const SCRIPT: &str = include_str!("html/sort.js");
-
-/// The directory of a page.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Depth {
-    Top,
-    /// The directory of the source pages, or of the instances of templates.
-    Below,
-}
-
-impl Depth {
-    /// A link from a page to a path in the directory of the report.
-    fn link(self, path: &str) -> String {
-        match self {
-            Depth::Top => path.to_owned(),
-            Depth::Below => format!("../{path}"),
-        }
-    }
-}
 
 /// Writes all pages to a directory. The first page is `index.html`.
 pub fn write(report: &Report, dir: &Path) -> io::Result<()> {
@@ -55,69 +34,7 @@ pub fn write(report: &Report, dir: &Path) -> io::Result<()> {
     std::fs::write(dir.join("index.html"), index.into_string())
 }
 
-/// The path of a source file's first page, relative to the directory of the report.
-fn page_name(index: usize, path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    format!("files/{index}-{}.html", plain_name(name))
-}
-
-/// The name with only those characters that are safe in file systems and URLs.
-fn plain_name(name: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
-            c
-        } else {
-            '_'
-        }
-    };
-    name.chars().take(60).map(plain).collect()
-}
-
-struct Pages<'a> {
-    report: &'a Report,
-    origin: Origin,
-}
-
 impl Pages<'_> {
-    fn page(&self, depth: Depth, title: &str, body: Markup) -> Markup {
-        let index = depth.link("index.html");
-        html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    meta name="generator" content=(concat!("devprof ", env!("CARGO_PKG_VERSION")));
-                    link rel="icon" href="data:,";
-                    title { (title) }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    a.skip href="#main" { "Skip to the content" }
-                    nav aria-label="Report" {
-                        a.brand href=(index) { "Device coverage" }
-                        @match self.warnings() {
-                            0 => {}
-                            1 => a.warnings href=(format!("{index}#notes")) { "1 warning" },
-                            n => a.warnings href=(format!("{index}#notes")) { (n) " warnings" },
-                        }
-                        a href=(format!("{index}#kernels")) { "Kernels" }
-                        a href=(format!("{index}#files")) { "Files" }
-                        a href=(depth.link("functions.html")) { "Functions" }
-                    }
-                    main id="main" { (body) }
-                    script { (PreEscaped(SCRIPT)) }
-                }
-            }
-        }
-    }
-
-    fn warnings(&self) -> usize {
-        let notes = self.report.notes.iter();
-        notes.filter(|note| note.level == Severity::Warning).count()
-    }
-
     fn index(&self, dir: &Path, sources: &Sources) -> io::Result<Markup> {
         let report = self.report;
         let in_state = |states: &[KernelState]| -> Vec<&Kernel> {
@@ -406,20 +323,5 @@ impl Pages<'_> {
         };
         let table = self.part(dir, "files.html", &hint, &list)?;
         Ok(html! { (hint) (table) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn page_names_are_safe_for_any_path() {
-        assert_eq!(
-            page_name(3, "/src/a b/../<x>&\"'#?%.hip"),
-            "files/3-_x_______.hip.html"
-        );
-        assert_eq!(page_name(0, ".."), "files/0-...html");
-        assert!(page_name(1, &"é".repeat(300)).len() < 100);
     }
 }

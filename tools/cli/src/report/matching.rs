@@ -1,7 +1,7 @@
 //! Whether a profile is of the binaries, by the names and hashes of its functions.
 
 use super::mapping;
-use super::plan::Column;
+use super::objects::ObjectGroup;
 use crate::llvm::Tool;
 use crate::names;
 use crate::readable::plural;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// No function of a profile is in the binaries, or all of them have other hashes there.
-pub fn check(columns: &[Column], profdata: &Tool, binaries: &[PathBuf]) -> anyhow::Result<()> {
+pub fn check(columns: &[ObjectGroup], profdata: &Tool, binaries: &[PathBuf]) -> anyhow::Result<()> {
     for column in columns {
         let Some(profile) = column.profile else {
             continue;

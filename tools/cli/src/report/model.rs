@@ -1,10 +1,10 @@
 //! The data of a report, which all formats show and `--format json` writes: coverage of lines, branches and functions on
 //! each architecture and on the host, and calls and times of kernels.
 
-use super::baseline::Comparison;
 use super::lines::Position;
 use super::source::Source;
 use crate::console::Severity;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,10 +13,14 @@ use std::sync::Arc;
 /// The version of the JSON format. Incremented with every incompatible change.
 pub const VERSION: u32 = 1;
 
-#[derive(Serialize)]
+/// Coverage of lines, branches and functions, and calls and times of kernels (report.json.md). New fields may be added
+/// without a new version.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "devprof report --format json")]
 pub struct Report {
-    /// `devprof report`
+    #[schemars(extend("const" = "devprof report"))]
     pub format: &'static str,
+    #[schemars(extend("const" = VERSION))]
     pub version: u32,
     /// The binaries.
     pub title: String,
@@ -48,7 +52,7 @@ pub struct Report {
     pub files: Vec<File>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Note {
     pub level: Severity,
     pub text: String,
@@ -56,7 +60,7 @@ pub struct Note {
     pub items: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Column {
     /// The processor (`gfx1100`), `merged` for a merged profile of several architectures, or `host`.
     pub name: String,
@@ -67,13 +71,13 @@ pub struct Column {
     pub totals: Totals,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Ratio {
     pub covered: u64,
     pub total: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Totals {
     /// Lines with code.
     pub lines: Ratio,
@@ -84,7 +88,7 @@ pub struct Totals {
 }
 
 /// A trace, and all of its dispatches.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct TraceTotals {
     pub path: String,
     pub process: u32,
@@ -96,7 +100,7 @@ pub struct TraceTotals {
 }
 
 /// The dispatches of a kernel in one trace.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct TracedCalls {
     /// The index of the trace in `traces`.
     pub trace: usize,
@@ -106,7 +110,7 @@ pub struct TracedCalls {
 }
 
 /// A kernel in the trace or in an instrumented code object.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Kernel {
     pub name: String,
     pub symbol: String,
@@ -126,7 +130,7 @@ pub struct Kernel {
     pub by_trace: Vec<TracedCalls>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelState {
     Covered,
@@ -159,7 +163,7 @@ pub struct Definition {
 }
 
 /// A function, or an instance of a template.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct FunctionCoverage {
     pub name: String,
     pub symbol: String,
@@ -181,20 +185,20 @@ pub struct FunctionCoverage {
 }
 
 /// A count. `NotRun` if the code object of this architecture has the code, but did not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Cell {
     Count(u64),
     NotRun(NotRun),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum NotRun {
     #[serde(rename = "not run")]
     NotRun,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct File {
     pub path: Arc<str>,
     #[serde(flatten)]
@@ -209,7 +213,7 @@ pub struct File {
     pub lines: Vec<Line>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Line {
     pub number: u32,
     /// The sum of the architectures that ran.
@@ -220,13 +224,77 @@ pub struct Line {
 }
 
 /// A condition, which has two branches.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Condition {
     pub column: u32,
     pub end: Position,
     /// How often it was true and how often false: the sum of the architectures that ran.
     pub device: Option<(u64, u64)>,
     pub columns: Vec<Option<(u64, u64)>>,
+}
+
+/// The differences from an earlier report.
+#[derive(Serialize, JsonSchema)]
+pub struct Comparison {
+    /// The earlier report.
+    pub path: String,
+    /// Its totals.
+    pub totals: Totals,
+    pub kernel_coverage: Ratio,
+    /// The change of the percentages, in percentage points. `None` if there is nothing to compare.
+    pub change: Change,
+    /// The files whose totals differ.
+    pub files: Vec<FileChange>,
+    /// The functions that run now and did not, or do not run now and did, or are new and do not run.
+    pub functions: Vec<FunctionChange>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Change {
+    pub lines: Option<f64>,
+    pub branches: Option<f64>,
+    pub functions: Option<f64>,
+    pub kernels: Option<f64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct FileChange {
+    pub path: String,
+    /// `None`: the earlier report does not have it.
+    pub before: Option<Totals>,
+    /// `None`: this report does not have it.
+    pub after: Option<Totals>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct FunctionChange {
+    pub name: String,
+    pub symbol: String,
+    pub path: String,
+    pub line: u32,
+    pub kernel: bool,
+    pub change: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// It ran before, and does not run now.
+    NoLongerRuns,
+    /// It did not exist before, and does not run.
+    NewNeverRan,
+    /// It did not run before, and runs now.
+    RunsNow,
+}
+
+impl Kind {
+    pub fn text(self) -> &'static str {
+        match self {
+            Kind::NoLongerRuns => "no longer runs",
+            Kind::NewNeverRan => "new, never ran",
+            Kind::RunsNow => "runs now",
+        }
+    }
 }
 
 impl Report {

@@ -3,7 +3,7 @@
 use super::column_data::ColumnData;
 use super::lcov;
 use super::model::{KernelState, Note, Report};
-use super::plan::Column;
+use super::objects::ObjectGroup;
 use super::source::Source;
 use crate::console::{Console, Diagnostic, Severity};
 use crate::names;
@@ -97,7 +97,7 @@ impl Notes {
     }
 
     /// Adds notes about code objects in which not every block is counted.
-    pub fn sampled(&mut self, columns: &[Column]) {
+    pub fn sampled(&mut self, columns: &[ObjectGroup]) {
         let ran = columns
             .iter()
             .filter(|column| column.profile.is_some() && !column.host);
@@ -127,8 +127,17 @@ impl Notes {
         }
     }
 
+    /// Adds the notes about a report.
+    pub fn report(&mut self, report: &Report, has_lcov: bool) {
+        self.sources(report);
+        self.kernels(report);
+        if has_lcov {
+            self.not_in_lcov(report);
+        }
+    }
+
     /// Adds warnings about sources that are missing, or were changed after they were compiled.
-    pub fn sources(&mut self, report: &Report) {
+    fn sources(&mut self, report: &Report) {
         let paths = |which: fn(&Source) -> bool| -> Vec<String> {
             let these = report.files.iter().filter(|file| which(&file.source));
             these.map(|file| file.path.to_string()).collect()
@@ -146,7 +155,7 @@ impl Notes {
     }
 
     /// Adds a warning about files whose paths the LCOV format cannot represent.
-    pub fn not_in_lcov(&mut self, report: &Report) {
+    fn not_in_lcov(&mut self, report: &Report) {
         let broken = report
             .files
             .iter()
@@ -159,7 +168,7 @@ impl Notes {
     }
 
     /// Adds notes about kernels for which the trace and the counts do not agree.
-    pub fn kernels(&mut self, report: &Report) {
+    fn kernels(&mut self, report: &Report) {
         let names = |state| -> Vec<String> {
             let these = report.kernels.iter().filter(|kernel| kernel.state == state);
             these.map(|kernel| kernel.name.clone()).collect()

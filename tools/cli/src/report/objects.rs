@@ -35,6 +35,16 @@ impl Object {
     }
 }
 
+/// The code objects of an architecture, or the binaries with host code, with the profile to read them with. Each becomes a
+/// column of the report.
+pub struct ObjectGroup<'a> {
+    pub name: String,
+    pub host: bool,
+    pub objects: Vec<&'a Object>,
+    /// Its profile. Without one, they did not run.
+    pub profile: Option<&'a PathBuf>,
+}
+
 /// The code objects of the binaries.
 #[derive(Debug, Default)]
 pub struct Objects {

@@ -1,32 +1,23 @@
 //! Which profile is read with which code objects.
 
 use super::notes::Notes;
-use super::objects::{self, Object};
+use super::objects::{self, Object, ObjectGroup};
 use crate::merge::Arch;
 use anyhow::bail;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// A column of the report: an architecture, or the host.
-pub struct Column<'a> {
-    pub name: String,
-    pub host: bool,
-    pub objects: Vec<&'a Object>,
-    /// Its profile. Without one, the column did not run.
-    pub profile: Option<&'a PathBuf>,
-}
-
 /// Assigns the profiles to the code objects.
 ///
 /// # Errors
 /// There are no code objects for any of the profiles.
-pub fn columns<'a>(
+pub fn groups<'a>(
     objects: &'a [Object],
     hosts: &'a [Object],
     profiles: &'a BTreeMap<Arch, PathBuf>,
     notes: &mut Notes,
-) -> anyhow::Result<Vec<Column<'a>>> {
-    let device = |name: &str, objects: Vec<&'a Object>, profile| Column {
+) -> anyhow::Result<Vec<ObjectGroup<'a>>> {
+    let device = |name: &str, objects: Vec<&'a Object>, profile| ObjectGroup {
         name: name.to_owned(),
         host: false,
         objects,
@@ -39,7 +30,7 @@ pub fn columns<'a>(
             .or_default()
             .push(object);
     }
-    let mut columns = Vec::new();
+    let mut groups = Vec::new();
     let mut used = BTreeSet::new();
     for (arch, profile) in profiles {
         let Arch::Gpu(name) = arch else { continue };
@@ -57,17 +48,17 @@ pub fn columns<'a>(
             continue;
         };
         used.insert(processor);
-        columns.push(device(name, processors[processor].clone(), Some(profile)));
+        groups.push(device(name, processors[processor].clone(), Some(profile)));
     }
     let unknown = profiles.get(&Arch::Unknown);
     match (unknown, processors.len()) {
-        (Some(profile), 1) if columns.is_empty() => {
+        (Some(profile), 1) if groups.is_empty() => {
             let (name, objects) = processors.pop_first().unwrap_or_default();
             used.insert(name);
-            columns.push(device(name, objects, Some(profile)));
+            groups.push(device(name, objects, Some(profile)));
         }
         (Some(profile), 1..) => {
-            columns.push(device("merged", objects.iter().collect(), Some(profile)));
+            groups.push(device("merged", objects.iter().collect(), Some(profile)));
             used.extend(processors.keys());
             notes.warning("The merged profile does not distinguish architectures: its counts are shown as “merged”, for all architectures together.");
         }
@@ -76,7 +67,7 @@ pub fn columns<'a>(
     if unknown.is_some() {
         notes.note("A merged profile does not distinguish device and host: if they have a function of the same name, the device’s counts may include the host’s. Raw profiles keep them apart.");
     }
-    if columns.is_empty() && hosts.is_empty() {
+    if groups.is_empty() && hosts.is_empty() {
         let of = profiles
             .keys()
             .map(Arch::to_string)
@@ -92,21 +83,21 @@ pub fn columns<'a>(
             notes.note(format!(
                 "{name} did not run: there is no profile of it. The totals do not include its code."
             ));
-            columns.push(device(name, objects, None));
+            groups.push(device(name, objects, None));
         }
     }
-    columns.sort_by(|a, b| (a.profile.is_none(), &a.name).cmp(&(b.profile.is_none(), &b.name)));
+    groups.sort_by(|a, b| (a.profile.is_none(), &a.name).cmp(&(b.profile.is_none(), &b.name)));
     if !hosts.is_empty() {
         let profile = profiles.get(&Arch::Host).or(unknown);
         if profile.is_none() {
             notes.loss("There is no profile of the host, so its counts are not known. The program writes it next to the device’s (NAME.profraw).");
         }
-        columns.push(Column {
+        groups.push(ObjectGroup {
             name: "host".to_owned(),
             host: true,
             objects: hosts.iter().collect(),
             profile,
         });
     }
-    Ok(columns)
+    Ok(groups)
 }

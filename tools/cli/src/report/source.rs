@@ -1,6 +1,7 @@
 //! Finds and reads the sources, and checks whether they were changed since they were compiled.
 
 use anyhow::bail;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::time::SystemTime;
 const MAX_SIZE: u64 = 64 << 20;
 
 /// A source file.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Source {
     /// The path after `--path-map` and `--sources-from`: where it was found, or else what the first matching map gives.
     pub location: String,

@@ -1,7 +1,6 @@
 //! The report for a terminal: the notes, the kernels, the files and the totals.
 
-use super::baseline::{Change, Comparison};
-use super::model::{Kernel, KernelState, Ratio, Report, Totals};
+use super::model::{Change, Comparison, Kernel, KernelState, Ratio, Report, Totals};
 use crate::readable;
 use crate::table::Table;
 use std::fmt::Write as _;

@@ -1,9 +1,8 @@
 //! Reads the dispatches of each kernel from traces, of which there is one per process.
 
-use crate::Console;
-use crate::export::source::{self, Checks, Record};
+use crate::console::Console;
 use crate::names::Naming;
-use crate::traces;
+use crate::trace_reader::{self, Checks, Record};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -40,16 +39,14 @@ impl Dispatches {
     }
 }
 
-/// Reads traces: files, directories and patterns.
-pub fn read_all(arguments: &[PathBuf], console: &mut Console) -> anyhow::Result<Vec<Trace>> {
-    let paths = traces::expand(arguments)?;
+pub fn read_all(paths: &[PathBuf], console: &mut Console) -> anyhow::Result<Vec<Trace>> {
     paths.iter().map(|path| read(path, console)).collect()
 }
 
 fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
     // By kernel and agent ID, so that names are looked up once per kernel and not once per dispatch.
     let mut by_id: HashMap<(u32, u32), Dispatches> = HashMap::new();
-    let take = |record: &Record, trace: &mut source::Trace| {
+    let take = |record: &Record, trace: &mut trace_reader::Trace| {
         if let Record::Dispatch(dispatch) = record {
             let own = by_id
                 .entry((dispatch.kernel.get(), dispatch.agent.get()))
@@ -63,7 +60,7 @@ fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
         Ok(())
     };
     let (mut trace, summary) =
-        source::read(path, Naming::default(), Checks::Records, console, take)?;
+        trace_reader::read(path, Naming::default(), Checks::Records, console, take)?;
     let mut kernels: BTreeMap<String, Dispatches> = BTreeMap::new();
     for ((kernel, agent), own) in by_id {
         let symbol = match trace.kernel_symbol(kernel) {

@@ -1,6 +1,6 @@
 //! `devprof run --model`: what simulates the GPUs, and the environment for it.
 
-use super::Links;
+use super::links::Links;
 use crate::exit::usage;
 use crate::locate::Component;
 use anyhow::Context;

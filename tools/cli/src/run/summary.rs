@@ -1,11 +1,11 @@
 //! The summary of a run: what is in the files that the runtime wrote, what was lost, and which command to run next.
 
-use super::device_code::{self, DeviceCode};
-use super::journal::{Journal, Process};
 use crate::console::Diagnostic;
-use crate::export::source;
 use crate::gpus;
 use crate::readable::{grouped, plural, quoted};
+use crate::run_log::device_code::{self, DeviceCode};
+use crate::run_log::journal::{Journal, Process};
+use crate::trace_reader;
 use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
@@ -220,7 +220,7 @@ fn trace(path: &Path) -> Diagnostic {
         let size = grouped(u128::from(size >> 20), ',');
         return Diagnostic::note(format!("the trace {name}: {size} MiB"));
     }
-    match source::each_dispatch(path, |dispatch| {
+    match trace_reader::each_dispatch(path, |dispatch| {
         dispatches += 1;
         kernels.insert(dispatch.kernel.get());
     }) {

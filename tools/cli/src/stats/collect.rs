@@ -3,9 +3,10 @@
 
 use super::gaps::{Gaps, Pauses, Span, Timeline};
 use super::groups::{Agent, Group, Grouping, Ids, Process};
-use super::rows::{Numbers, Part, QueueGaps, Subject, Totals};
+use super::part::Part;
+use super::rows::{Numbers, QueueGaps, Subject, Totals};
 use super::series::Series;
-use crate::export::source::{Record, Trace, Untimed, direction};
+use crate::trace_reader::{Record, Trace, Untimed, direction};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::path::Path;

@@ -7,9 +7,9 @@
 //!
 //! Percentages are of the time of a group (`--by`). rocprofv3 has no groups, gaps or fills.
 
-use super::Report;
-use super::rows::{Part, QueueGaps, Row, Section};
-use crate::export::csv::quoted;
+use super::part::Part;
+use super::rows::{QueueGaps, Report, Row, Section};
+use crate::csv::quoted;
 use std::fmt::Write as _;
 
 const COLUMNS: [&str; 9] = [

@@ -1,9 +1,10 @@
 //! `--by`: what rows are kept apart by, and how it is named.
 
-use super::rows::Part;
+use super::part::Part;
 use crate::exit::usage;
-use crate::export::source::Trace;
+use crate::trace_reader::Trace;
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::rc::Rc;
@@ -131,7 +132,7 @@ impl Ids {
 }
 
 /// A process and the file that it wrote.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Process {
     /// The number of the file on the command line, because processes on different hosts can have the same id.
     #[serde(skip)]

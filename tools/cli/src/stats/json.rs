@@ -1,22 +1,26 @@
 //! The statistics as one JSON object. Times are in nanoseconds, shares in percent.
 
-use super::Report;
 use super::groups::{Agent, Group, Process};
-use super::rows::{Part, QueueGaps, Row, Section};
+use super::part::Part;
+use super::rows::{QueueGaps, Report, Row, Section};
 use super::series::Statistics;
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The version of the format, which tools/cli/schemas/stats.schema.json describes. Incremented with every incompatible
-/// change.
+/// The version of the format. Incremented with every incompatible change.
 const VERSION: u32 = 1;
 
-/// The report. Rows are at the end, because there can be many.
-#[derive(Serialize)]
-struct Object<'a> {
+/// The statistics of traces. Times are in nanoseconds. New fields may be added without a new version.
+// Rows are at the end, because there can be many.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "devprof stats --json")]
+pub struct Object<'a> {
+    #[schemars(extend("const" = "devprof stats"))]
     format: &'static str,
+    #[schemars(extend("const" = VERSION))]
     version: u32,
     processes: Vec<&'a Process>,
     dispatches: u64,
@@ -32,7 +36,7 @@ struct Object<'a> {
 }
 
 /// The tables that were requested.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, JsonSchema)]
 struct Tables<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     kernels: Option<Vec<Line<'a>>>,
@@ -49,7 +53,7 @@ struct Tables<'a> {
 }
 
 /// The times of a row.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Times {
     calls: u64,
     total: u64,
@@ -79,7 +83,7 @@ impl Times {
 }
 
 /// What the rows of a group have in common.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, JsonSchema)]
 struct Common<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<u32>,
@@ -118,7 +122,7 @@ impl Common<'_> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Line<'a> {
     #[serde(flatten)]
     common: Common<'a>,
@@ -127,7 +131,8 @@ struct Line<'a> {
     /// A kernel with which HIP copies or fills.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     blit: bool,
-    /// `mark`, `range` or `process range`.
+    /// The kind of a marker.
+    #[schemars(extend("enum" = ["mark", "range", "process range"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     what: Option<&'static str>,
     #[serde(flatten)]
@@ -137,7 +142,7 @@ struct Line<'a> {
     share: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Copied<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a str>,
@@ -183,7 +188,7 @@ impl Line<'_> {
 }
 
 /// The gaps of a queue or of a GPU.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Idle<'a> {
     #[serde(flatten)]
     common: Common<'a>,

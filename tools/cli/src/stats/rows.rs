@@ -1,31 +1,26 @@
 //! The rows of the tables: the sums over all files, sorted, and with their shares.
 
 use super::groups::{Agent, Group, Process};
+use super::part::Part;
 use super::series::{Series, Statistics};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// A table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
-    Kernels,
-    Api,
-    Copies,
-    Markers,
-    Gaps,
-}
-
-impl Part {
-    pub fn noun(self) -> &'static str {
-        match self {
-            Part::Kernels => "kernels",
-            Part::Api => "API calls",
-            Part::Copies => "copies",
-            Part::Markers => "markers",
-            Part::Gaps => "gaps",
-        }
-    }
+/// What all formats print.
+pub struct Report {
+    /// The tables of rows.
+    pub tables: Vec<(Part, Vec<Section>)>,
+    /// The gaps of each queue, and their rows, if they were requested.
+    pub queues: Option<Vec<(QueueGaps, Section)>>,
+    pub totals: Totals,
+    pub dispatches: u64,
+    /// The following dispatches are in no row.
+    pub unfinished: u64,
+    pub without_times: u64,
+    pub backwards: u64,
+    /// Whether groups with the same name can be on different hosts.
+    pub has_hosts: bool,
 }
 
 /// What a row is about.

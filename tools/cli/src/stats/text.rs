@@ -1,8 +1,8 @@
 //! The statistics as tables for terminals. Lines fit into 100 columns, except for long names, which are last.
 
-use super::Report;
 use super::groups::Agent;
-use super::rows::{Part, QueueGaps, Row, Section};
+use super::part::Part;
+use super::rows::{QueueGaps, Report, Row, Section};
 use crate::color::Paint;
 use crate::readable::{bandwidth, bytes, plural, short_time};
 use crate::table::Table;

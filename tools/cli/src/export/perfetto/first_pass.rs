@@ -1,7 +1,7 @@
 //! What must be known before the output is written: the number of dispatches and copies of each API call, and the names
 //! that the program gives. Their records may follow those of the slices and tracks that need them.
 
-use crate::export::source;
+use crate::trace_reader;
 use std::collections::HashMap;
 use std::path::Path;
 use tracefile::Tables;
@@ -60,7 +60,7 @@ impl FirstPass {
         first.flows.trace = number.into();
         // Only for the texts of names.
         let mut tables = Tables::default();
-        source::each_item(path, |item| match item {
+        trace_reader::each_item(path, |item| match item {
             Item::Dispatch(dispatch) => first.flows.dispatches.add(dispatch.correlation.get()),
             Item::Copy(copy) => first.flows.copies.add(copy.correlation.get()),
             Item::Text(_) => {

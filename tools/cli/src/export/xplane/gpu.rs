@@ -2,7 +2,7 @@
 
 use super::plane::stat;
 use super::proto::Value;
-use crate::export::source::{Trace, has};
+use crate::trace_reader::{Trace, has};
 use tracefile::format::{Agent, Dispatch, flag};
 
 /// The parameters of a launch, with the keys that XProf reads and those that XLA writes for AMD's GPUs.

@@ -1,7 +1,7 @@
 //! The planes, lines and names of a profile, without their events.
 
 use super::proto::{Metadata, Value, XStat};
-use crate::export::source::Trace;
+use crate::trace_reader::Trace;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use tracefile::format::{named, stream};

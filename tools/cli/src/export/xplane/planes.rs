@@ -3,9 +3,8 @@
 use super::gpu::capabilities;
 use super::plane::{Line, Overlap, Plane, Source, stat};
 use super::proto::{self, Output, Value, XEvent, XLine, field};
-use super::sort::{Event, Sorted, Sorter};
-use super::{IS_UNFINISHED, NO_STREAM, kind};
-use crate::export::source::Trace;
+use super::sort::{Event, IS_UNFINISHED, NO_STREAM, Sorted, Sorter, kind};
+use crate::trace_reader::Trace;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;

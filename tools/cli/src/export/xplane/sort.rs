@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// An event of any line. The meaning of `detail` and `other` depends on `kind`: see xplane.rs.
+/// An event of any line. The meaning of `detail` and `other` depends on `kind`: see [`kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Event {
@@ -25,6 +25,25 @@ pub struct Event {
     pub kind: u32,
     pub flags: u32,
 }
+
+/// [`Event::kind`], and the meaning of its fields `detail` and `other`.
+pub mod kind {
+    /// The ID of its launch parameters; its queue.
+    pub const KERNEL: u32 = 0;
+    /// Its size in bytes; the agent of its destination.
+    pub const COPY: u32 = 1;
+    /// Like a copy.
+    pub const FILL: u32 = 2;
+    /// Its stream or [`super::NO_STREAM`]; the status.
+    pub const CALL: u32 = 3;
+    pub const MARKER: u32 = 4;
+}
+
+/// An API call without a stream in its arguments.
+pub const NO_STREAM: u64 = u64::MAX;
+
+/// [`Event::flags`].
+pub const IS_UNFINISHED: u32 = 1;
 
 type Key = (u64, u64, Reverse<u64>);
 

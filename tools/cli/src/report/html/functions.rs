@@ -1,9 +1,9 @@
 //! The functions: one row for each function in the source, and pages with the instances of templates.
 
 use super::list::List;
+use super::pages::{Depth, Pages, plain_name};
 use super::source_page::Sources;
 use super::widgets::{count, function_name, grouped, head, instance_name, location, ratio};
-use super::{Depth, Pages, plain_name};
 use crate::readable::plural;
 use crate::report::model::{Cell, Definition, FunctionCoverage, entered};
 use maud::{Markup, html};

@@ -1,8 +1,8 @@
 //! Lists that can be long. A page has at most 1 MB, so a list has as many pages as it needs, and a page that is not only
 //! about the list has the first part of it.
 
+use super::pages::{Depth, Pages};
 use super::widgets::{footer, grouped};
-use super::{Depth, Pages};
 use maud::{Markup, html};
 use std::io;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! The page of a source file: its lines with their counts.
 
 use super::list::{List, links, nth};
+use super::pages::{Depth, Pages, page_name};
 use super::widgets::{card, count, footer, grouped, head, number, ratio};
-use super::{Depth, Pages, page_name};
 use crate::readable::plural;
 use crate::report::model::{Cell, Condition, Definition, File, Line, Report, entered};
 use maud::{Markup, html};

@@ -5,7 +5,7 @@
 //! each is written when something ends or when its end is observed. So what contains something else follows it, and
 //! records of different queues, threads and types are mixed.
 
-use crate::Console;
+use crate::console::Console;
 use crate::exit::Outcome;
 use crate::names::Naming;
 use crate::progress;

@@ -1,0 +1,87 @@
+//! The options of `devprof flags`.
+
+use crate::llvm;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[group(skip)]
+pub struct Options {
+    #[command(flatten)]
+    pub purpose: Purpose,
+    /// The GPUs to compile for (gfx1100, gfx90a:xnack-, sm_90, native, …) [default: those of this machine]
+    #[arg(long, value_name = "ARCH", value_delimiter = ',')]
+    pub arch: Vec<String>,
+    /// Print only the flags for compiling to an object file
+    #[arg(long, conflicts_with = "link")]
+    pub compile: bool,
+    /// Print only the flags for linking
+    #[arg(long)]
+    pub link: bool,
+    /// Instrument (or optimize) only device code, not host code
+    #[arg(long)]
+    pub device_only: bool,
+    /// Print flags for a module (a file for hipModuleLoad or cuModuleLoad), which has no host code
+    #[arg(long, conflicts_with_all = ["compile", "link"])]
+    pub module: bool,
+    /// Print flags for CUDA (`clang++ -x cuda`) instead of HIP
+    #[arg(long, conflicts_with = "device_only")]
+    pub cuda: bool,
+    /// For CUDA: compile relocatable device code, so that device functions can be called across source files
+    #[arg(long, requires = "cuda", conflicts_with = "module")]
+    pub rdc: bool,
+    /// For CUDA: the source file to compile, if it has internal device functions (`static`, or in an anonymous namespace)
+    #[arg(
+        long,
+        value_name = "FILE.cu",
+        requires = "cuda",
+        conflicts_with = "link"
+    )]
+    pub source: Option<PathBuf>,
+    /// For CUDA: compile kernels so that they can be launched with blocks of N threads, although instrumentation needs registers
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "cuda",
+        conflicts_with_all = ["link", "pgo_use"],
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
+    pub max_threads: Option<u32>,
+    /// Do not link devprof's archive into the program; run the program with `devprof run`
+    ///
+    /// With the archive, devprof replaces LLVM's own collector. Without it, the program contains LLVM's, if the toolchain
+    /// has one.
+    #[arg(long)]
+    pub no_runtime: bool,
+    /// Count only one of eight blocks: faster, but the counts of rare code are inaccurate
+    #[arg(long, conflicts_with_all = ["coverage", "pgo_use"])]
+    pub sampling: bool,
+    /// Count in registers in loops, and add to the counters when a loop ends: the same counts with fewer memory accesses
+    ///
+    /// Needs clang 23 or later, and devprof's plugin for its exact version. Counts of a loop that still runs are missing in a
+    /// snapshot.
+    #[arg(long, conflicts_with_all = ["pgo_use", "link"])]
+    pub hoist: bool,
+    /// For AMD GPUs: without the plugin for clang with which code with many counters is smaller and compiles faster
+    #[arg(long, conflicts_with_all = ["pgo_use", "cuda"])]
+    pub no_compact: bool,
+    /// The compiler [default: clang++ in PATH, or else the newest]
+    #[arg(long, value_name = "CLANG")]
+    pub clang: Option<PathBuf>,
+    #[command(flatten)]
+    pub llvm: llvm::Options,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct Purpose {
+    /// Count every block, and add the coverage mapping
+    #[arg(long)]
+    pub coverage: bool,
+    /// Count every block for profile-guided optimization
+    #[arg(long)]
+    pub pgo_generate: bool,
+    /// Optimize with a profile that `devprof merge` wrote
+    #[arg(long, value_name = "FILE.profdata")]
+    pub pgo_use: Option<PathBuf>,
+}

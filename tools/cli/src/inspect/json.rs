@@ -1,0 +1,113 @@
+//! The contents of files as one JSON object.
+
+use super::contents::{Contents, Part};
+use crate::names::Naming;
+use code_objects::{CodeObject, Kernel, Location, What};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The version of the JSON format. Incremented with every incompatible change.
+const VERSION: u32 = 2;
+
+/// The contents of files. New fields may be added without a new version.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "devprof inspect --json")]
+pub struct Report {
+    #[schemars(extend("const" = "devprof inspect"))]
+    format: &'static str,
+    #[schemars(extend("const" = VERSION))]
+    version: u32,
+    files: Vec<FileReport>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct FileReport {
+    file: PathBuf,
+    /// All parts could be read.
+    complete: bool,
+    found: Vec<PartReport>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PartReport {
+    #[serde(flatten)]
+    what: WhatReport,
+    location: Location,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum WhatReport {
+    CodeObject(Box<CodeObjectReport>),
+    Other(What),
+}
+
+/// GPU code.
+#[derive(Serialize, JsonSchema)]
+struct CodeObjectReport {
+    #[schemars(extend("const" = "code_object"))]
+    what: &'static str,
+    #[serde(flatten)]
+    object: CodeObject,
+    kernels: Vec<KernelReport>,
+    target_id: String,
+    /// The mangled names of device functions that overwrite their return address, because of a defect of LLVM
+    /// (llvm/llvm-project#224205).
+    overwritten_returns: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct KernelReport {
+    demangled: String,
+    #[serde(flatten)]
+    kernel: Kernel,
+}
+
+impl Report {
+    pub fn new(files: Vec<FileReport>) -> Report {
+        Report {
+            format: "devprof inspect",
+            version: VERSION,
+            files,
+        }
+    }
+}
+
+impl FileReport {
+    pub fn new(contents: Contents, naming: &Naming) -> FileReport {
+        let found = contents.found.into_iter();
+        FileReport {
+            file: contents.file,
+            complete: contents.damage == 0,
+            found: found.map(|part| PartReport::new(part, naming)).collect(),
+        }
+    }
+}
+
+impl PartReport {
+    fn new(part: Part, naming: &Naming) -> PartReport {
+        let what = match part.what {
+            What::CodeObject(mut object) => {
+                let kernels = std::mem::take(&mut object.kernels).into_iter();
+                WhatReport::CodeObject(Box::new(CodeObjectReport {
+                    what: "code_object",
+                    kernels: kernels
+                        .map(|kernel| KernelReport {
+                            demangled: naming.shown(&kernel.name),
+                            kernel,
+                        })
+                        .collect(),
+                    target_id: object.target.to_string(),
+                    overwritten_returns: part.overwritten_returns,
+                    object: *object,
+                }))
+            }
+            other => WhatReport::Other(other),
+        };
+        PartReport {
+            what,
+            location: part.location,
+        }
+    }
+}

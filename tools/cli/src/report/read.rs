@@ -1,0 +1,211 @@
+//! Reads the inputs: the coverage of each architecture and of the host, and the calls of kernels.
+
+use super::column_data::ColumnData;
+use super::inputs::Inputs;
+use super::notes::{self, Notes};
+use super::objects::{Object, ObjectGroup, Objects};
+use super::trace::{self, Trace};
+use super::{matching, plan};
+use crate::console::Console;
+use crate::llvm::{Llvm, Tool};
+use crate::merge::{self, Arch};
+use crate::paths::Found;
+use crate::{gpus, progress};
+use anyhow::{Context, bail};
+use code_objects::Sampling;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Copy)]
+pub struct How<'a> {
+    pub llvm: &'a Llvm,
+    /// Include the host code of the binaries.
+    pub host: bool,
+    /// Accept code objects that count only some of their blocks.
+    pub allow_sampled: bool,
+}
+
+pub struct Contents {
+    pub columns: Vec<ColumnData>,
+    pub traces: Vec<Trace>,
+}
+
+/// Reads the inputs with LLVM's tools, and adds notes about everything that is missing.
+///
+/// # Errors
+/// There are no counts, or they are not of the binaries.
+pub fn read(
+    inputs: Inputs,
+    how: How,
+    notes: &mut Notes,
+    console: &mut Console,
+) -> anyhow::Result<Contents> {
+    let scratch = tempfile::Builder::new()
+        .prefix("devprof-report-")
+        .tempdir()
+        .with_context(|| {
+            let parent = std::env::temp_dir();
+            format!("cannot create a directory in {}", parent.display())
+        })?;
+    let binaries = &inputs.binaries;
+    let objects = extract(binaries, how.host, &scratch.path().join("objects"), notes)?;
+    let profiles = Profiles::merge(inputs.profiles, how.llvm, scratch.path(), notes, console)?;
+    let traces = traces(&inputs.traces, notes, console)?;
+    let hosts: Vec<Object> = binaries
+        .iter()
+        .filter(|_| how.host)
+        .map(|path| Object::host(path))
+        .collect();
+    let groups = plan::groups(&objects, &hosts, &profiles.by_arch, notes)?;
+    if let Some(tool) = &profiles.tool {
+        matching::check(&groups, tool, binaries)?;
+    }
+    if !how.allow_sampled {
+        check_sampled(&groups)?;
+    }
+    let columns = columns(&groups, &profiles.llvm_cov)?;
+    for column in &columns {
+        notes.problems(column);
+        notes.not_run(column);
+    }
+    notes.sampled(&groups);
+    Ok(Contents { columns, traces })
+}
+
+/// Extracts the code objects with a coverage mapping to a directory.
+fn extract(
+    binaries: &[PathBuf],
+    host: bool,
+    dir: &Path,
+    notes: &mut Notes,
+) -> anyhow::Result<Vec<Object>> {
+    let objects = Objects::extract(binaries, dir)?;
+    if objects.found.is_empty() && !host {
+        bail!(objects.why_empty(binaries));
+    }
+    notes.losses("Parts of the binaries could not be read", objects.damage);
+    Ok(objects.found)
+}
+
+/// The merged profiles.
+struct Profiles {
+    by_arch: BTreeMap<Arch, PathBuf>,
+    /// A tool that reads them.
+    tool: Option<Tool>,
+    llvm_cov: Tool,
+}
+
+impl Profiles {
+    fn merge(
+        files: Found,
+        llvm: &Llvm,
+        dir: &Path,
+        notes: &mut Notes,
+        console: &mut Console,
+    ) -> anyhow::Result<Profiles> {
+        let mut problems = Vec::new();
+        let how = merge::How {
+            by_arch: true,
+            ..merge::How::default()
+        };
+        let path = dir.join("merged.profdata");
+        let merged = merge::merge(files, &path, how, llvm, &mut |diagnostic| {
+            console.report(&diagnostic);
+            problems.push(diagnostic.message.trim_end_matches("; left out").to_owned());
+        })?;
+        if merged.left_out > 0 {
+            notes.reported_loss("Not all of the profiles could be used", problems);
+        }
+        let llvm_cov = llvm_cov(llvm, &merged)?;
+        let tools = merged.outputs.iter().find_map(|output| output.tools.last());
+        let tool = tools.cloned();
+        let outputs = merged.outputs.into_iter();
+        let by_arch = outputs
+            .filter_map(|mut output| Some((output.archs.pop_first()?, output.path)))
+            .collect();
+        Ok(Profiles {
+            by_arch,
+            tool,
+            llvm_cov,
+        })
+    }
+}
+
+/// The llvm-cov of the release that merged the profiles, or of a later one, which reads them as well.
+fn llvm_cov(llvm: &Llvm, merged: &merge::Merged) -> anyhow::Result<Tool> {
+    let tools = merged
+        .outputs
+        .iter()
+        .filter_map(|output| output.tools.last());
+    let Some(profdata) = tools.max_by_key(|tool| tool.version.numbers) else {
+        return llvm.newest("llvm-cov");
+    };
+    if let Ok(same) = llvm.of_release("llvm-cov", &profdata.version) {
+        return Ok(same);
+    }
+    let newest = llvm.newest("llvm-cov")?;
+    let release = profdata.version.numbers[0];
+    if newest.version.numbers[0] < release {
+        bail!(
+            "llvm-cov {} ({}) cannot read a profile of LLVM {release}: apt-get install llvm-{release}, or name an installation of LLVM {release} with --llvm DIR",
+            newest.version,
+            newest.path.display()
+        );
+    }
+    Ok(newest)
+}
+
+fn traces(
+    paths: &[PathBuf],
+    notes: &mut Notes,
+    console: &mut Console,
+) -> anyhow::Result<Vec<Trace>> {
+    let traces = trace::read_all(paths, console)?;
+    for trace in traces.iter().filter(|trace| !trace.is_complete) {
+        notes.loss(format!(
+            "Parts of the trace {} could not be read: calls and times are too low.",
+            trace.path
+        ));
+    }
+    Ok(traces)
+}
+
+/// # Errors
+/// Code objects that ran count only some of their blocks.
+fn check_sampled(groups: &[ObjectGroup]) -> anyhow::Result<()> {
+    let ran = groups.iter().filter(|group| group.profile.is_some());
+    let mut objects = ran.flat_map(|group| &group.objects);
+    match objects.find(|object| object.sampling == Sampling::Yes) {
+        None => Ok(()),
+        Some(object) => {
+            let remedy = match gpus::compute_capability(&object.processor) {
+                Some(_) => "without -DDEVPROF_SAMPLING",
+                None => &format!("with {}", notes::EVERY_BLOCK),
+            };
+            bail!(
+                "{}: sampled build (1 block in 8): coverage would be under-reported; rebuild {remedy}, or accept it with --allow-sampled",
+                object.origin
+            )
+        }
+    }
+}
+
+/// Reads the functions of each column.
+fn columns(groups: &[ObjectGroup], llvm_cov: &Tool) -> anyhow::Result<Vec<ColumnData>> {
+    let number: usize = groups.iter().map(|group| group.objects.len()).sum();
+    let bar = progress::bar(number as u64, "{bar:40} {pos}/{len} code objects");
+    let columns: Vec<ColumnData> = groups
+        .iter()
+        .map(|group| ColumnData::read(group, llvm_cov, &bar))
+        .collect();
+    bar.finish_and_clear();
+    if columns.iter().all(|column| column.functions.is_empty()) {
+        let errors = columns.iter().flat_map(|column| &column.problems.unread);
+        let errors: Vec<&str> = errors.map(String::as_str).collect();
+        bail!(
+            "no function of the binaries could be read: {}",
+            errors.join("; ")
+        );
+    }
+    Ok(columns)
+}

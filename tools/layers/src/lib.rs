@@ -1,0 +1,443 @@
+//! Checks which modules use which others: a module uses only its own layer and the layers below it, and there are no
+//! dependency cycles.
+//!
+//! A module is a source file. It uses another module if a path in its code refers to that module: in a `use` declaration,
+//! in an expression or a type, or in the tokens of a macro. Code that is only compiled for tests does not count.
+
+use proc_macro2::{TokenStream, TokenTree};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use syn::visit::{self, Visit};
+
+/// A module's path from the crate's root: `["gpu", "hsa"]`.
+type ModulePath = Vec<String>;
+
+/// The modules that each module uses.
+type Graph = BTreeMap<ModulePath, BTreeSet<ModulePath>>;
+
+fn name(module: &[String]) -> String {
+    match module {
+        [] => "the crate's root".into(),
+        module => module.join("::"),
+    }
+}
+
+/// The parsed source files of all modules of a crate.
+struct Crate {
+    files: BTreeMap<ModulePath, syn::File>,
+}
+
+impl Crate {
+    /// Parses the root file and, recursively, the files of its child modules.
+    fn read(root: &Path) -> Crate {
+        let mut files = BTreeMap::new();
+        let mut rest: Vec<(ModulePath, PathBuf)> = vec![(Vec::new(), root.into())];
+        while let Some((module, path)) = rest.pop() {
+            let text = fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+            let file = syn::parse_file(&text)
+                .unwrap_or_else(|error| panic!("cannot parse {}: {error}", path.display()));
+            // The children of `lib.rs` and `mod.rs` are next to it, and the children of `a.rs` are in the folder `a`.
+            let is_root = module.is_empty() || path.ends_with("mod.rs");
+            let folder = if is_root {
+                path.parent().expect("a folder").to_owned()
+            } else {
+                path.with_extension("")
+            };
+            for item in &file.items {
+                if let syn::Item::Mod(item) = item
+                    && item.content.is_none()
+                    && !is_test(&item.attrs)
+                {
+                    let child = item.ident.to_string();
+                    let flat = folder.join(format!("{child}.rs"));
+                    let nested = folder.join(&child).join("mod.rs");
+                    let path = if flat.exists() { flat } else { nested };
+                    rest.push(([&module[..], &[child]].concat(), path));
+                }
+            }
+            files.insert(module, file);
+        }
+        Crate { files }
+    }
+
+    #[cfg(test)]
+    /// A crate from pairs of a module and its source text.
+    fn of(files: &[(&str, &str)]) -> Crate {
+        let module = |name: &str| match name {
+            "" => Vec::new(),
+            name => name.split("::").map(String::from).collect(),
+        };
+        let parse = |text| syn::parse_file(text).expect("Rust");
+        let files = files.iter().map(|(name, text)| (module(name), parse(text)));
+        Crate {
+            files: files.collect(),
+        }
+    }
+
+    fn graph(&self) -> Graph {
+        self.files
+            .iter()
+            .map(|(module, file)| {
+                let mut uses = Uses {
+                    all: &self.files,
+                    scope: module.clone(),
+                    found: BTreeSet::new(),
+                };
+                uses.visit_file(file);
+                uses.found.remove(module);
+                (module.clone(), uses.found)
+            })
+            .collect()
+    }
+}
+
+/// Whether the code under these attributes is only compiled for tests.
+fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let syn::Meta::List(list) = &attribute.meta else {
+            return attribute.path().is_ident("test");
+        };
+        let words: Vec<String> = words(list.tokens.clone());
+        list.path.is_ident("cfg")
+            && words.iter().any(|word| word == "test")
+            && !words.iter().any(|word| word == "not")
+    })
+}
+
+fn words(tokens: TokenStream) -> Vec<String> {
+    tokens
+        .into_iter()
+        .flat_map(|token| match token {
+            TokenTree::Group(group) => words(group.stream()),
+            TokenTree::Ident(word) => vec![word.to_string()],
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// Finds the modules that one module uses.
+struct Uses<'a> {
+    all: &'a BTreeMap<ModulePath, syn::File>,
+    /// The module that paths are relative to: the file's module, or an inline module.
+    scope: ModulePath,
+    found: BTreeSet<ModulePath>,
+}
+
+impl Uses<'_> {
+    /// Adds the module that a path refers to, if that is a module of this crate.
+    fn path(&mut self, path: &[String]) {
+        let Some(first) = path.first() else { return };
+        let mut at = self.scope.clone();
+        let mut rest = path;
+        match first.as_str() {
+            "crate" => {
+                at.clear();
+                rest = &path[1..];
+            }
+            "self" => rest = &path[1..],
+            "super" => {
+                while rest.first().is_some_and(|word| word == "super") {
+                    at.pop();
+                    rest = &rest[1..];
+                }
+            }
+            // A path without a prefix refers to this crate if it begins with a child of this module.
+            _ => {
+                at.push(first.clone());
+                if !self.all.contains_key(&at) {
+                    return;
+                }
+                rest = &path[1..];
+            }
+        }
+        for word in rest {
+            at.push(word.clone());
+            if !self.all.contains_key(&at) {
+                at.pop();
+                break;
+            }
+        }
+        // An inline module belongs to the module of its file.
+        while !self.all.contains_key(&at) {
+            at.pop();
+        }
+        self.found.insert(at);
+    }
+
+    fn use_tree(&mut self, tree: &syn::UseTree, before: &[String]) {
+        match tree {
+            syn::UseTree::Path(path) => {
+                let before = [before, &[path.ident.to_string()]].concat();
+                self.use_tree(&path.tree, &before);
+            }
+            syn::UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.use_tree(tree, before);
+                }
+            }
+            syn::UseTree::Name(syn::UseName { ident })
+            | syn::UseTree::Rename(syn::UseRename { ident, .. }) => {
+                if ident == "self" {
+                    self.path(before);
+                } else {
+                    self.path(&[before, &[ident.to_string()]].concat());
+                }
+            }
+            syn::UseTree::Glob(_) => self.path(before),
+        }
+    }
+
+    /// Finds paths in a macro's tokens: words separated by `::`.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Punct(point) if point.as_char() == ':' => {
+                    colons += 1;
+                    continue;
+                }
+                TokenTree::Ident(word) => {
+                    if colons != 2 {
+                        self.path_with_prefix(&path);
+                        path.clear();
+                    }
+                    path.push(word.to_string());
+                }
+                TokenTree::Group(group) => self.tokens(group.stream()),
+                _ => {
+                    self.path_with_prefix(&path);
+                    path.clear();
+                }
+            }
+            colons = 0;
+        }
+        self.path_with_prefix(&path);
+    }
+
+    /// Like [`Uses::path`], but ignores single words, which are usually not paths of this crate.
+    fn path_with_prefix(&mut self, path: &[String]) {
+        if path.len() > 1 {
+            self.path(path);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Uses<'_> {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        let attributes = match item {
+            syn::Item::Const(item) => &item.attrs,
+            syn::Item::Fn(item) => &item.attrs,
+            syn::Item::Impl(item) => &item.attrs,
+            syn::Item::Mod(item) => &item.attrs,
+            syn::Item::Static(item) => &item.attrs,
+            syn::Item::Struct(item) => &item.attrs,
+            syn::Item::Use(item) => &item.attrs,
+            _ => return visit::visit_item(self, item),
+        };
+        if !is_test(attributes) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        // `mod name;` alone uses nothing.
+        if item.content.is_some() {
+            self.scope.push(item.ident.to_string());
+            visit::visit_item_mod(self, item);
+            self.scope.pop();
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        if !is_test(&function.attrs) {
+            visit::visit_impl_item_fn(self, function);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.use_tree(&item.tree, &[]);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let words: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
+        self.path_with_prefix(&words);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.tokens(call.tokens.clone());
+        visit::visit_macro(self, call);
+    }
+}
+
+/// The modules of a cycle, if there is one: each uses the next, and the last one uses the first.
+fn cycle(graph: &Graph) -> Option<Vec<ModulePath>> {
+    fn follow(
+        graph: &Graph,
+        module: &ModulePath,
+        stack: &mut Vec<ModulePath>,
+        done: &mut BTreeSet<ModulePath>,
+    ) -> Option<Vec<ModulePath>> {
+        if let Some(start) = stack.iter().position(|user| user == module) {
+            return Some(stack[start..].to_vec());
+        }
+        if !done.insert(module.clone()) {
+            return None;
+        }
+        stack.push(module.clone());
+        let found = graph[module]
+            .iter()
+            .find_map(|next| follow(graph, next, stack, done));
+        stack.pop();
+        found
+    }
+    let mut done = BTreeSet::new();
+    graph
+        .keys()
+        .find_map(|module| follow(graph, module, &mut Vec::new(), &mut done))
+}
+
+/// The violations in a crate whose layers are `layers`, lowest first. A layer consists of one or more parts. A module may
+/// use modules of its own part, but not of another part of its layer.
+fn violations(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
+    let mut violations = Vec::new();
+    // The layer and the part that a module belongs to: of the parts that its path begins with, the longest.
+    let layer_of = |module: &ModulePath| {
+        let path = name(module);
+        let parts = layers
+            .iter()
+            .enumerate()
+            .flat_map(|(height, parts)| parts.iter().map(move |part| (height, *part)));
+        parts
+            .filter(|(_, part)| path == *part || path.starts_with(&format!("{part}::")))
+            .max_by_key(|(_, part)| part.len())
+    };
+    for (module, uses) in graph.iter().filter(|(module, _)| !module.is_empty()) {
+        let Some((height, part)) = layer_of(module) else {
+            violations.push(format!("{} is not in a layer", name(module)));
+            continue;
+        };
+        for used in uses {
+            let is_below = match layer_of(used) {
+                Some((other, other_part)) => other < height || other_part == part,
+                None => false,
+            };
+            if !is_below {
+                violations.push(format!(
+                    "{} uses {}, which is not in a lower layer",
+                    name(module),
+                    name(used)
+                ));
+            }
+        }
+    }
+    for part in layers.iter().flat_map(|parts| parts.iter()) {
+        if !graph
+            .keys()
+            .any(|module| layer_of(module).is_some_and(|(_, of)| of == *part))
+        {
+            violations.push(format!("the layer {part} has no modules"));
+        }
+    }
+    if let Some(cycle) = cycle(graph) {
+        let names: Vec<String> = cycle.iter().map(|module| name(module)).collect();
+        violations.push(format!("a cycle: {}", names.join(" -> ")));
+    }
+    violations
+}
+
+/// Checks the crate whose root file is `root`. `layers`: see [`violations`].
+#[track_caller]
+pub fn check(root: impl AsRef<Path>, layers: &[&[&str]]) {
+    let root = root.as_ref();
+    let violations = violations(&Crate::read(root).graph(), layers);
+    assert!(
+        violations.is_empty(),
+        "{}:\n{}",
+        root.display(),
+        violations.join("\n")
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_use_is_found() {
+        let uses = |text: &str| {
+            let others = ["", "a", "b", "b::c", "b::d", "b::d::e"];
+            let mut files: Vec<_> = others.iter().map(|other| (*other, "")).collect();
+            files.push(("b::x", text));
+            let graph = Crate::of(&files).graph();
+            let found = &graph[&vec!["b".to_owned(), "x".to_owned()]];
+            found.iter().map(|module| name(module)).collect::<Vec<_>>()
+        };
+        assert_eq!(uses("use crate::a;"), ["a"]);
+        assert_eq!(
+            uses("use crate::{a::{self, T}, b::{c::f, d::e}};"),
+            ["a", "b::c", "b::d::e"]
+        );
+        assert_eq!(uses("use super::c::*;"), ["b::c"]);
+        assert_eq!(uses("use super::super::a as z;"), ["a"]);
+        assert_eq!(uses("use crate::function;"), ["the crate's root"]);
+        assert_eq!(uses("use std::fmt; use c::f;"), [""; 0]);
+        assert_eq!(
+            uses("fn f(x: crate::a::T) -> u8 { super::d::g(x) }"),
+            ["a", "b::d"]
+        );
+        assert_eq!(
+            uses("fn f() { println!(\"{}\", [crate::a::N, super::c::N]) }"),
+            ["a", "b::c"]
+        );
+        assert_eq!(
+            uses("mod inner { fn f() { super::super::c::g() } }"),
+            ["b::c"]
+        );
+        assert_eq!(uses("#[cfg(test)] mod tests { use crate::a; }"), [""; 0]);
+        assert_eq!(uses("#[cfg(all(test, loom))] use crate::a;"), [""; 0]);
+        assert_eq!(uses("#[cfg(not(test))] use crate::a;"), ["a"]);
+        assert_eq!(uses("#[test] fn f() { crate::a::g() }"), [""; 0]);
+        let parent = Crate::of(&[("", ""), ("b", "pub use c::T;"), ("b::c", "use super::T;")]);
+        let cycle = cycle(&parent.graph()).map(|cycle| cycle.len());
+        assert_eq!(
+            cycle,
+            Some(2),
+            "a child that imports its own item from its parent"
+        );
+    }
+
+    #[test]
+    fn upward_and_cyclic_uses_are_violations() {
+        let of = |low: &str, high: &str| {
+            let graph =
+                Crate::of(&[("", "mod low; mod high;"), ("low", low), ("high", high)]).graph();
+            violations(&graph, &[&["low"], &["high"]])
+        };
+        assert_eq!(of("", "use crate::low;"), [""; 0]);
+        assert_eq!(
+            of("use crate::high;", ""),
+            ["low uses high, which is not in a lower layer"]
+        );
+        assert_eq!(of("use crate::high;", "use crate::low;").len(), 2);
+        let graph = Crate::of(&[
+            ("", ""),
+            ("x", "use crate::y::f;"),
+            ("y", "use crate::x::g;"),
+            ("z", ""),
+        ]);
+        assert_eq!(
+            violations(&graph.graph(), &[&["x", "y"], &["empty"]]),
+            [
+                "x uses y, which is not in a lower layer",
+                "y uses x, which is not in a lower layer",
+                "z is not in a layer",
+                "the layer empty has no modules",
+                "a cycle: x -> y",
+            ]
+        );
+    }
+}
