@@ -590,7 +590,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         for (n, entry) in entries.into_iter().enumerate() {
             let step = Step::Entry {
                 number: n as u32 + 1,
-                id: entry.target.clone(),
+                id: fatbin::target(&entry),
             };
             let inner = location.step(step, entry.at);
             match bytes.slice(entry.at, entry.size) {
@@ -612,7 +612,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             (fatbin::Kind::Ptx, packed) => {
                 let (major, minor) = entry.version;
                 let ptx = Ptx {
-                    target: entry.target,
+                    target: fatbin::target(&entry),
                     version: format!("{major}.{minor}"),
                     size: packed.map_or(bytes.size(), |packed| packed.unpacked),
                 };
