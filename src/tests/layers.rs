@@ -64,3 +64,21 @@ fn gpu_model() {
         ],
     );
 }
+
+#[test]
+fn code_objects() {
+    check(
+        "tools/code-objects/src/lib.rs",
+        &[
+            &["error", "location", "target"],
+            &["bytes", "metadata"],
+            &[
+                "archive", "elf", "kpack", "object", "offload", "packed", "profile",
+            ],
+            &["amd", "bundle", "cuda", "host", "returns", "without_code"],
+            &["found", "kind"],
+            &["walk"],
+            &["extract"],
+        ],
+    );
+}

@@ -2,13 +2,13 @@
 //! architectures. Finds the cubins that count, and which of them the driver uses on a device. Of large code, it reads only
 //! headers and symbols.
 //!
-//! The layout of fat binaries is not documented by NVIDIA; `tools/code-objects/src/cuda/fatbin.rs` has it in full. Clang's
-//! fat binaries are not compressed, so compressed code is not unpacked, only reported.
+//! Clang's fat binaries are not compressed, so compressed code is not unpacked, only reported.
 
 use super::image;
 use crate::support::alloc::{self, OutOfMemory};
 use crate::sys::loader;
 use byteorder::{ByteOrder, LittleEndian};
+use fatbin::{Header, Kind, Specific};
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,26 +16,13 @@ use std::sync::Arc;
 
 /// The wrapper of a fat binary: magic number, version, pointer to the fat binary (`fatbinary_section.h`).
 const WRAPPER: u32 = 0x4662_43b1;
-/// A fat binary: magic number, version, size of this header (2 bytes each), size of what follows.
-const FAT_BINARY: u32 = 0xba55_ed50;
 /// Sizes of headers, bytes.
-const FAT_HEADER: usize = 16;
-const ENTRY_HEADER: usize = 64;
 const ELF_HEADER: usize = 64;
 const SECTION_HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
-/// `\x7fELF`
-const ELF: u32 = 0x464c_457f;
+const ELF: &[u8] = b"\x7fELF";
 /// `SHT_NOBITS`
 const NO_BITS: u32 = 8;
-
-/// Kinds of entries.
-const PTX: u16 = 1;
-const CUBIN: u16 = 2;
-/// Bits of an entry's flags: LZ4, zstd.
-const COMPRESSED: u64 = 0x2000 | 0x8000;
-const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
-const FAMILY_SPECIFIC: u64 = 0x20_0000;
 
 /// Why code cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,16 +56,6 @@ enum Content {
     Compressed,
     /// An instrumented cubin that could not be copied.
     OutOfMemory(OutOfMemory),
-}
-
-/// On which devices code runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Specific {
-    No,
-    /// Devices of the same major version that are not older.
-    Family,
-    /// Only this architecture.
-    Architecture,
 }
 
 /// An image for one architecture.
@@ -117,15 +94,17 @@ pub enum Chosen {
 impl Code {
     /// Reads the content of a file.
     pub fn read(bytes: &[u8]) -> Result<Code, Damage> {
-        match word(bytes, 0) {
-            Some(FAT_BINARY) => {
-                let size = fat_size(bytes).filter(|&size| size <= bytes.len());
-                fat_binary(&bytes[..size.ok_or(Damage::Unknown)?])
-            }
-            Some(ELF) => Ok(Code::single(false, cubin(bytes))),
-            _ if is_ptx(bytes) => Ok(Code::single(true, ptx(bytes))),
-            _ => Err(Damage::Unknown),
+        if bytes.starts_with(fatbin::MAGIC) {
+            let header = fat_header(bytes, bytes.len())?;
+            return fat_binary(&bytes[..header.size as usize], header);
         }
+        if bytes.starts_with(ELF) {
+            return Ok(Code::single(false, cubin(bytes)));
+        }
+        if is_ptx(bytes) {
+            return Ok(Code::single(true, ptx(bytes)));
+        }
+        Err(Damage::Unknown)
     }
 
     /// Reads a file.
@@ -168,15 +147,15 @@ impl Code {
         unsafe {
             let mut start = code;
             // PTX may be shorter than a word: compared byte by byte.
-            if begins_with(start, WRAPPER) {
+            if begins_with(start, &WRAPPER.to_le_bytes()) {
                 start = code.byte_add(8).cast::<*const c_void>().read_unaligned();
                 if start.is_null() {
                     return Err(Damage::Unknown);
                 }
             }
-            if begins_with(start, FAT_BINARY) {
-                let size = fat_size(view(start, FAT_HEADER)).ok_or(Damage::Unknown)?;
-                return fat_binary(view(start, size));
+            if begins_with(start, fatbin::MAGIC) {
+                let header = fat_header(view(start, fatbin::HEADER), isize::MAX as usize)?;
+                return fat_binary(view(start, header.size as usize), header);
             }
             if begins_with(start, ELF) {
                 let header = view(start, ELF_HEADER);
@@ -290,31 +269,28 @@ fn size_at(bytes: &[u8], at: usize) -> Option<usize> {
 ///
 /// # Safety
 /// The memory is a C string, or at least 4 bytes long.
-unsafe fn begins_with(start: *const c_void, magic: u32) -> bool {
-    let bytes = magic.to_le_bytes();
+unsafe fn begins_with(start: *const c_void, magic: &[u8]) -> bool {
     // No magic number contains a 0, so reading stops at the end of a string.
+    let mut magic = magic.iter().enumerate();
     // SAFETY: the caller's promise.
-    (0..4).all(|n| unsafe { start.cast::<u8>().add(n).read() } == bytes[n])
+    magic.all(|(n, byte)| unsafe { start.cast::<u8>().add(n).read() } == *byte)
 }
 
-/// The size of a fat binary, from its header.
-fn fat_size(header: &[u8]) -> Option<usize> {
-    let own = usize::from(half(header, 6)?);
-    let size = own.checked_add(size_at(header, 8)?)?;
-    (own >= FAT_HEADER && size <= isize::MAX as usize).then_some(size)
+/// The header of a fat binary that has at most `available` bytes.
+fn fat_header(head: &[u8], available: usize) -> Result<Header, Damage> {
+    fatbin::header(head, available as u64).map_err(|_| Damage::Unknown)
 }
 
 /// Reads a fat binary. `bytes`: all of it, with its header.
-fn fat_binary(bytes: &[u8]) -> Result<Code, Damage> {
+fn fat_binary(bytes: &[u8], header: Header) -> Result<Code, Damage> {
+    let size = bytes.len();
     let mut entries = Vec::new();
-    let mut at = usize::from(half(bytes, 6).ok_or(Damage::Unknown)?);
-    while at < bytes.len() {
-        let (entry, next) = entry(bytes, at).ok_or(Damage::Entry {
-            at,
-            size: bytes.len(),
-        })?;
-        entries.extend(entry);
-        at = next;
+    let mut at = header.entries as usize;
+    while at < size {
+        let entry = fatbin::entry(&bytes[at..], at as u64, (size - at) as u64)
+            .map_err(|_| Damage::Entry { at, size })?;
+        at = entry.next as usize;
+        entries.extend(image_of(&entry, &bytes[entry.at as usize..at]));
     }
     Ok(Code {
         entries,
@@ -322,35 +298,24 @@ fn fat_binary(bytes: &[u8]) -> Result<Code, Damage> {
     })
 }
 
-/// The entry at an offset, and the offset of the next one. An entry of an unknown kind is left out.
-fn entry(bytes: &[u8], at: usize) -> Option<(Option<Entry>, usize)> {
-    let header = bytes.get(at..at.checked_add(ENTRY_HEADER)?)?;
-    let own = usize::try_from(word(header, 4)?).ok()?;
-    let start = at.checked_add(own).filter(|_| own >= ENTRY_HEADER)?;
-    let next = start.checked_add(size_at(header, 8)?)?;
-    let content = bytes.get(start..next)?;
-    let flags = LittleEndian::read_u64(&header[40..48]);
-    let is_ptx = match half(header, 0)? {
-        PTX => true,
-        CUBIN => false,
-        _ => return Some((None, next)),
+/// The image in an entry; `None` if the entry's kind is unknown. `content`: with padding.
+fn image_of(entry: &fatbin::Entry, content: &[u8]) -> Option<Entry> {
+    let is_ptx = match entry.kind {
+        Kind::Ptx => true,
+        Kind::Cubin => false,
+        Kind::Other(_) => return None,
     };
-    let content = match (flags & COMPRESSED != 0, is_ptx) {
-        (true, _) => Content::Compressed,
-        (false, true) => ptx(content),
-        (false, false) => cubin(content),
+    let content = match entry.packed {
+        Some(_) => Content::Compressed,
+        None if is_ptx => ptx(content),
+        None => cubin(content),
     };
-    let entry = Entry {
+    Some(Entry {
         is_ptx,
-        arch: Some(word(header, 28)?),
-        specific: match flags {
-            _ if flags & ARCHITECTURE_SPECIFIC != 0 => Specific::Architecture,
-            _ if flags & FAMILY_SPECIFIC != 0 => Specific::Family,
-            _ => Specific::No,
-        },
+        arch: Some(entry.architecture),
+        specific: entry.specific,
         content,
-    };
-    Some((Some(entry), next))
+    })
 }
 
 /// Whether text is PTX: each module begins with this directive, after comments.
@@ -401,7 +366,10 @@ fn elf_size(header: &[u8], table_end: usize, sections: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const SPECIFIC_90: u64 = ARCHITECTURE_SPECIFIC;
+    const PTX: u16 = 1;
+    const CUBIN: u16 = 2;
+    const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
+    const FAMILY_SPECIFIC: u64 = 0x20_0000;
 
     fn cubin_bytes() -> Vec<u8> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/counted.cubin");
@@ -410,9 +378,9 @@ mod tests {
 
     /// An entry of a fat binary, with its header.
     fn entry_bytes(kind: u16, arch: u32, flags: u64, content: &[u8]) -> Vec<u8> {
-        let mut bytes = [0; ENTRY_HEADER];
+        let mut bytes = [0; fatbin::ENTRY];
         LittleEndian::write_u16(&mut bytes[0..], kind);
-        LittleEndian::write_u32(&mut bytes[4..], ENTRY_HEADER as u32);
+        LittleEndian::write_u32(&mut bytes[4..], fatbin::ENTRY as u32);
         LittleEndian::write_u64(&mut bytes[8..], content.len() as u64);
         LittleEndian::write_u32(&mut bytes[28..], arch);
         LittleEndian::write_u64(&mut bytes[40..], flags);
@@ -421,10 +389,10 @@ mod tests {
 
     fn fat(entries: &[Vec<u8>]) -> Vec<u8> {
         let content = entries.concat();
-        let mut bytes = vec![0; FAT_HEADER];
-        LittleEndian::write_u32(&mut bytes[0..], FAT_BINARY);
+        let mut bytes = vec![0; fatbin::HEADER];
+        bytes[..4].copy_from_slice(fatbin::MAGIC);
         LittleEndian::write_u16(&mut bytes[4..], 1);
-        LittleEndian::write_u16(&mut bytes[6..], FAT_HEADER as u16);
+        LittleEndian::write_u16(&mut bytes[6..], fatbin::HEADER as u16);
         LittleEndian::write_u64(&mut bytes[8..], content.len() as u64);
         [bytes, content].concat()
     }
@@ -447,7 +415,7 @@ mod tests {
         let code = Code::read(&fat(&[
             entry_bytes(CUBIN, 80, 0, &counting(1)),
             entry_bytes(CUBIN, 90, 0, &counting(2)),
-            entry_bytes(CUBIN, 90, SPECIFIC_90, &counting(3)),
+            entry_bytes(CUBIN, 90, ARCHITECTURE_SPECIFIC, &counting(3)),
             entry_bytes(CUBIN, 86, 0, b"plain"),
             entry_bytes(CUBIN, 100, FAMILY_SPECIFIC, &counting(4)),
             entry_bytes(CUBIN, 120, 0, &counting(5)),
@@ -522,17 +490,17 @@ mod tests {
         }
         // Code is in the second page of the cubin, and the compressed entry fills pages, too.
         assert!(plain.len() > 3 * PAGE);
-        plain.resize(plain.len().next_multiple_of(PAGE) - ENTRY_HEADER, 0);
+        plain.resize(plain.len().next_multiple_of(PAGE) - fatbin::ENTRY, 0);
         let bytes = fat(&[
             entry_bytes(CUBIN, 90, 0, &plain),
             entry_bytes(CUBIN, 90, 0x8000, &[1; 3 * PAGE]),
         ]);
         let mut memory = memmap2::MmapMut::map_anon(bytes.len() + 2 * PAGE).unwrap();
         // The first cubin begins at a multiple of the page's size.
-        let start = PAGE - FAT_HEADER - ENTRY_HEADER;
+        let start = PAGE - fatbin::HEADER - fatbin::ENTRY;
         memory[start..start + bytes.len()].copy_from_slice(&bytes);
         unreadable(&memory[2 * PAGE..3 * PAGE]);
-        let packed = PAGE + plain.len() + ENTRY_HEADER;
+        let packed = PAGE + plain.len() + fatbin::ENTRY;
         assert_eq!(packed % PAGE, 0);
         unreadable(&memory[packed..packed + 3 * PAGE]);
         // SAFETY: a fat binary. If its code is read, this process ends.
@@ -589,9 +557,9 @@ mod tests {
         }
         assert!(refused > 0);
         let mut long = whole.clone();
-        LittleEndian::write_u64(&mut long[FAT_HEADER + 8..], u64::MAX);
+        LittleEndian::write_u64(&mut long[fatbin::HEADER + 8..], u64::MAX);
         let expected = Damage::Entry {
-            at: FAT_HEADER,
+            at: fatbin::HEADER,
             size: whole.len(),
         };
         assert_eq!(Code::read(&long), Err(expected));

@@ -2,7 +2,11 @@
 //! every run.
 
 use crate::bytes::Bytes;
-use crate::{CodeObject, Location, Options, Target, What, walk};
+use crate::found::What;
+use crate::location::Location;
+use crate::object::CodeObject;
+use crate::target::Target;
+use crate::walk::{Options, walk};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod amd;
 mod archive;
 mod bundle;
 mod bytes;

@@ -10,7 +10,7 @@ use crate::kind::Kind;
 use crate::location::{Location, Step};
 use crate::packed::{Packed, Unpacker};
 use crate::target::Target;
-use crate::{archive, bundle, host, kpack, object, offload, packed, profile, without_code};
+use crate::{amd, archive, bundle, host, kpack, offload, packed, profile, without_code};
 use profraw::kind::Kind as ProfileKind;
 use std::collections::HashSet;
 use std::fs::File;
@@ -187,7 +187,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     fn elf(&mut self, location: &Location, bytes: &Bytes, head: &[u8]) -> ControlFlow<()> {
-        let target = object::target(head);
+        let target = amd::target(head);
         if let (Some(target), Some(wanted)) = (&target, self.options.wanted)
             && !wanted(target)
         {
@@ -198,7 +198,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             Err(error) => return self.damage(location, error),
         };
         let (object, problems) = match target {
-            Some(_) => object::read(elf),
+            Some(_) => amd::read(elf),
             None if elf.header.e_machine == cuda::MACHINE => cubin::read(elf),
             None => return self.host(location, elf),
         };
@@ -457,7 +457,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         if let Err(error) = (&mut stream).take(64).read_to_end(&mut head) {
             return ControlFlow::Continue(Err(error));
         }
-        let target = object::target(&head);
+        let target = amd::target(&head);
         if let (Some(target), Some(wanted)) = (&target, self.options.wanted)
             && !wanted(target)
         {
@@ -590,7 +590,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         for (n, entry) in entries.into_iter().enumerate() {
             let step = Step::Entry {
                 number: n as u32 + 1,
-                id: entry.target.clone(),
+                id: fatbin::target(&entry),
             };
             let inner = location.step(step, entry.at);
             match bytes.slice(entry.at, entry.size) {
@@ -612,7 +612,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             (fatbin::Kind::Ptx, packed) => {
                 let (major, minor) = entry.version;
                 let ptx = Ptx {
-                    target: entry.target,
+                    target: fatbin::target(&entry),
                     version: format!("{major}.{minor}"),
                     size: packed.map_or(bytes.size(), |packed| packed.unpacked),
                 };

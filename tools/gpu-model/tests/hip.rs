@@ -3,13 +3,13 @@
 //!
 //! They run in the Debian root that `tools/rocm-env setup` creates.
 
-use std::path::{Path, PathBuf};
+mod debian;
+
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Once;
 
-fn repo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use debian::{repo, text};
 
 /// Builds the model once and runs a shell command in the Debian root.
 fn in_rocm(command: &str) -> Output {
@@ -24,19 +24,9 @@ fn in_rocm(command: &str) -> Output {
             "cannot build the model"
         );
     });
-    Command::new(repo().join("tools/rocm-env"))
-        .args(["run", "--", "sh", "-c", command])
-        .current_dir(repo())
+    debian::command(&["--", "sh", "-c", command])
         .output()
         .expect("tools/rocm-env starts")
-}
-
-fn text(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
 }
 
 /// The command that compiles a program of tests/hip to `out`.
@@ -66,27 +56,6 @@ fn all_variants(program: &str) {
     assert!(failures.is_empty(), "{failures}");
 }
 
-#[test]
-fn memory() {
-    all_variants("memory");
-}
-
-#[test]
-fn lanes() {
-    all_variants("lanes");
-}
-
-#[test]
-fn arithmetic() {
-    all_variants("arithmetic");
-}
-
-#[test]
-fn concurrency() {
-    all_variants("concurrency");
-}
-
-#[test]
 fn a_fault_ends_the_process_and_prints_the_location() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("faults");
@@ -140,4 +109,18 @@ fn a_fault_ends_the_process_and_prints_the_location() {
     }
     let output = in_rocm(&format!("'{}' none", out.display()));
     assert!(output.status.success(), "{}", text(&output));
+}
+
+fn main() {
+    let tests: &[(&str, fn())] = &[
+        ("memory", || all_variants("memory")),
+        ("lanes", || all_variants("lanes")),
+        ("arithmetic", || all_variants("arithmetic")),
+        ("concurrency", || all_variants("concurrency")),
+        (
+            "a_fault_ends_the_process_and_prints_the_location",
+            a_fault_ends_the_process_and_prints_the_location,
+        ),
+    ];
+    debian::main("hip", tests, &[]);
 }

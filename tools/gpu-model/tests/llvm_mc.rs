@@ -3,11 +3,12 @@
 //!
 //! llvm-mc runs once per batch, in the Debian root that `tools/rocm-env setup` creates.
 
+mod debian;
+
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use gpu_model::isa::{Architecture, DecodeError, Encoding, Inst, Kind, Spec, decode};
 
@@ -40,19 +41,16 @@ const GFX942: Mode = Mode {
 
 /// Standard output and standard error of llvm-mc.
 fn llvm_mc(mode: Mode, arguments: &[&str], input: String) -> (String, String) {
-    let repo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let features: &[&str] = match mode {
         GFX11_WAVE32 => &["--mattr=+wavefrontsize32,-wavefrontsize64"],
         GFX11_WAVE64 => &["--mattr=-wavefrontsize32,+wavefrontsize64"],
         _ => &[],
     };
-    let mut child = Command::new(repo.join("tools/rocm-env"))
-        .args(["run", "--no-model", "--", "llvm-mc", "--arch=amdgcn"])
+    let mut child = debian::command(&["--no-model", "--", "llvm-mc", "--arch=amdgcn"])
         .arg(format!("--mcpu={}", mode.arch.name()))
         .arg("--show-encoding")
         .args(features)
         .args(arguments)
-        .current_dir(&repo)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -1179,26 +1177,6 @@ fn forms_decode_as_written(mode: Mode) {
     );
 }
 
-#[test]
-fn all_forms_decode_as_in_llvm_in_wave32() {
-    forms_decode_as_written(GFX11_WAVE32);
-}
-
-#[test]
-fn all_forms_decode_as_in_llvm_in_wave64() {
-    forms_decode_as_written(GFX11_WAVE64);
-}
-
-#[test]
-fn all_forms_decode_as_in_llvm_on_gfx90a() {
-    forms_decode_as_written(GFX90A);
-}
-
-#[test]
-fn all_forms_decode_as_in_llvm_on_gfx942() {
-    forms_decode_as_written(GFX942);
-}
-
 /// SplitMix64.
 struct Random(u64);
 
@@ -1574,27 +1552,6 @@ fn random_words_decode_alike(mode: Mode) {
     );
 }
 
-#[test]
-fn random_words_decode_alike_in_wave32() {
-    random_words_decode_alike(GFX11_WAVE32);
-}
-
-#[test]
-fn random_words_decode_alike_in_wave64() {
-    random_words_decode_alike(GFX11_WAVE64);
-}
-
-#[test]
-fn random_words_decode_alike_on_gfx90a() {
-    random_words_decode_alike(GFX90A);
-}
-
-#[test]
-fn random_words_decode_alike_on_gfx942() {
-    random_words_decode_alike(GFX942);
-}
-
-#[test]
 fn a_truncated_instruction_is_an_error() {
     for &arch in Architecture::ALL {
         let mut random = Random(3);
@@ -1611,4 +1568,38 @@ fn a_truncated_instruction_is_an_error() {
             }
         }
     }
+}
+
+fn main() {
+    let tests: &[(&str, fn())] = &[
+        ("all_forms_decode_as_in_llvm_in_wave32", || {
+            forms_decode_as_written(GFX11_WAVE32)
+        }),
+        ("all_forms_decode_as_in_llvm_in_wave64", || {
+            forms_decode_as_written(GFX11_WAVE64)
+        }),
+        ("all_forms_decode_as_in_llvm_on_gfx90a", || {
+            forms_decode_as_written(GFX90A)
+        }),
+        ("all_forms_decode_as_in_llvm_on_gfx942", || {
+            forms_decode_as_written(GFX942)
+        }),
+        ("random_words_decode_alike_in_wave32", || {
+            random_words_decode_alike(GFX11_WAVE32)
+        }),
+        ("random_words_decode_alike_in_wave64", || {
+            random_words_decode_alike(GFX11_WAVE64)
+        }),
+        ("random_words_decode_alike_on_gfx90a", || {
+            random_words_decode_alike(GFX90A)
+        }),
+        ("random_words_decode_alike_on_gfx942", || {
+            random_words_decode_alike(GFX942)
+        }),
+    ];
+    let others: &[(&str, fn())] = &[(
+        "a_truncated_instruction_is_an_error",
+        a_truncated_instruction_is_an_error,
+    )];
+    debian::main("llvm_mc", tests, others);
 }

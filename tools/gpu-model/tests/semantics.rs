@@ -7,13 +7,13 @@
 //!
 //! A failure prints the seed of the inputs. `DEVPROF_SEED` sets the first seed.
 
-use std::path::{Path, PathBuf};
+mod debian;
+
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Once, OnceLock};
 
-fn repo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use debian::{repo, text};
 
 /// Builds the library that ROCr loads: `tools/rocm-env` only builds it if it does not exist.
 fn build_model() {
@@ -29,17 +29,9 @@ fn build_model() {
 }
 
 fn rocm_env(arguments: &[&str]) -> Output {
-    Command::new(repo().join("tools/rocm-env"))
-        .arg("run")
-        .args(arguments)
-        .current_dir(repo())
+    debian::command(arguments)
         .output()
         .expect("tools/rocm-env starts")
-}
-
-fn text(output: &Output) -> String {
-    let text = [&output.stdout[..], &output.stderr[..]].concat();
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn first_seed() -> u64 {
@@ -194,102 +186,30 @@ fn program(name: &str) {
     assert!(failures.is_empty(), "{failures}");
 }
 
-#[test]
-fn integers() {
-    program("integer");
-}
-
-#[test]
-fn floats() {
-    program("float");
-}
-
-#[test]
-fn functions_of_the_device_library() {
-    program("math");
-}
-
-#[test]
-fn control_flow_and_calls() {
-    program("control");
-}
-
-#[test]
-fn operations_across_lanes() {
-    program("lanes");
-}
-
-#[test]
-fn memory_of_every_width() {
-    program("memory");
-}
-
-#[test]
-fn atomics() {
-    program("atomics");
-}
-
-#[test]
-fn copies_grids_and_streams() {
-    program("host");
-}
-
-#[test]
-fn scalar_integers() {
-    program("scalar");
-}
-
-#[test]
-fn instructions_with_builtins() {
-    program("instructions");
-}
-
-#[test]
-fn integers_on_cdna() {
-    cdna("integer");
-}
-
-#[test]
-fn floats_on_cdna() {
-    cdna("float");
-}
-
-#[test]
-fn functions_of_the_device_library_on_cdna() {
-    cdna("math");
-}
-
-#[test]
-fn control_flow_and_calls_on_cdna() {
-    cdna("control");
-}
-
-#[test]
-fn operations_across_lanes_on_cdna() {
-    cdna("lanes");
-}
-
-#[test]
-fn memory_of_every_width_on_cdna() {
-    cdna("memory");
-}
-
-#[test]
-fn atomics_on_cdna() {
-    cdna("atomics");
-}
-
-#[test]
-fn scalar_integers_on_cdna() {
-    cdna("scalar");
-}
-
-#[test]
-fn instructions_with_builtins_on_cdna() {
-    cdna("instructions");
-}
-
-#[test]
-fn matrices_and_other_instructions_of_cdna() {
-    cdna("cdna");
+fn main() {
+    let tests: &[(&str, fn())] = &[
+        ("integers", || program("integer")),
+        ("floats", || program("float")),
+        ("functions_of_the_device_library", || program("math")),
+        ("control_flow_and_calls", || program("control")),
+        ("operations_across_lanes", || program("lanes")),
+        ("memory_of_every_width", || program("memory")),
+        ("atomics", || program("atomics")),
+        ("copies_grids_and_streams", || program("host")),
+        ("scalar_integers", || program("scalar")),
+        ("instructions_with_builtins", || program("instructions")),
+        ("integers_on_cdna", || cdna("integer")),
+        ("floats_on_cdna", || cdna("float")),
+        ("functions_of_the_device_library_on_cdna", || cdna("math")),
+        ("control_flow_and_calls_on_cdna", || cdna("control")),
+        ("operations_across_lanes_on_cdna", || cdna("lanes")),
+        ("memory_of_every_width_on_cdna", || cdna("memory")),
+        ("atomics_on_cdna", || cdna("atomics")),
+        ("scalar_integers_on_cdna", || cdna("scalar")),
+        ("instructions_with_builtins_on_cdna", || {
+            cdna("instructions")
+        }),
+        ("matrices_and_other_instructions_of_cdna", || cdna("cdna")),
+    ];
+    debian::main("semantics", tests, &[]);
 }

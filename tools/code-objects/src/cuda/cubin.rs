@@ -5,12 +5,10 @@ use super::{coverage, profile, target};
 use crate::elf::{Elf, Symbol};
 use crate::error::Error;
 use crate::metadata::Kernel;
-use crate::object::CodeObject;
+use crate::object::{CUDA_TRIPLE, CodeObject};
 use goblin::elf::header::ET_REL;
 use goblin::elf::sym::STT_FUNC;
 use std::collections::HashMap;
-
-pub const TRIPLE: &str = "nvptx64-nvidia-cuda";
 
 /// `STO_CUDA_ENTRY`: in `st_other` of a kernel's symbol.
 const ENTRY: u8 = 0x10;
@@ -27,7 +25,7 @@ pub fn read(mut elf: Elf) -> (CodeObject, Vec<Error>) {
     let is_specific = attributes::is_architecture_specific(&compat.unwrap_or_default());
     let notes = elf.notes();
     let object = CodeObject {
-        triple: TRIPLE.to_owned(),
+        triple: CUDA_TRIPLE.to_owned(),
         target: target::of_flags(elf.header.e_flags, elf.abi_version(), is_specific),
         version: elf.abi_version(),
         relocatable: elf.header.e_type == ET_REL,

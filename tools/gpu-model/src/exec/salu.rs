@@ -1,4 +1,7 @@
 //! Scalar arithmetic and control flow: SOP1, SOP2, SOPC, SOPK, SOPP.
+//!
+//! The functions of the formats are tables. The types of a closure's arguments and result determine how sources are read and
+//! the destination is written ([`Scalar`]); the method of [`Salu`] determines what happens to SCC.
 
 use super::flow::Flow;
 use super::operand::{scalar32, scalar64};
@@ -7,28 +10,200 @@ use crate::fault::Fault;
 use crate::isa::{Architecture, Inst, Op, Operand};
 use crate::wave::Wave;
 
-fn set32(wave: &mut Wave, reg: Operand, value: u32) -> Result<(), Fault> {
-    if reg != Operand::NULL {
-        wave.sgpr[reg.as_sgpr().ok_or(Fault::Unknown)?] = value;
-    }
-    Ok(())
+/// A 32-bit or 64-bit value in scalar registers.
+trait Scalar: Copy + PartialEq + Default {
+    const REGISTERS: usize;
+    fn read(wave: &Wave, inst: &Inst, operand: Operand) -> Result<Self, Fault>;
+    fn write(self, wave: &mut Wave, reg: Operand) -> Result<(), Fault>;
 }
 
-fn set64(wave: &mut Wave, reg: Operand, value: u64) -> Result<(), Fault> {
-    match reg.as_sgpr() {
-        Some(n) if n == 105 || n == 123 || n == 127 => return Err(Fault::Sgpr(n + 1)),
-        None if reg != Operand::NULL => return Err(Fault::Unknown),
-        _ => wave.set_sgpr64(reg, value),
+impl Scalar for u32 {
+    const REGISTERS: usize = 1;
+    fn read(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u32, Fault> {
+        scalar32(wave, inst, operand)
     }
-    Ok(())
+    fn write(self, wave: &mut Wave, reg: Operand) -> Result<(), Fault> {
+        if reg != Operand::NULL {
+            wave.sgpr[reg.as_sgpr().ok_or(Fault::Unknown)?] = self;
+        }
+        Ok(())
+    }
 }
 
-/// A 64-bit source of an operation on signed numbers.
-fn signed64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<i64, Fault> {
-    if operand == Operand::LITERAL {
-        return Ok(i64::from(inst.literal as i32));
+impl Scalar for i32 {
+    const REGISTERS: usize = 1;
+    fn read(wave: &Wave, inst: &Inst, operand: Operand) -> Result<i32, Fault> {
+        Ok(scalar32(wave, inst, operand)? as i32)
     }
-    Ok(scalar64(wave, inst, operand)? as i64)
+    fn write(self, wave: &mut Wave, reg: Operand) -> Result<(), Fault> {
+        (self as u32).write(wave, reg)
+    }
+}
+
+impl Scalar for u64 {
+    const REGISTERS: usize = 2;
+    fn read(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u64, Fault> {
+        scalar64(wave, inst, operand)
+    }
+    fn write(self, wave: &mut Wave, reg: Operand) -> Result<(), Fault> {
+        match reg.as_sgpr() {
+            Some(n) if n == 105 || n == 123 || n == 127 => return Err(Fault::Sgpr(n + 1)),
+            None if reg != Operand::NULL => return Err(Fault::Unknown),
+            _ => wave.set_sgpr64(reg, self),
+        }
+        Ok(())
+    }
+}
+
+impl Scalar for i64 {
+    const REGISTERS: usize = 2;
+    fn read(wave: &Wave, inst: &Inst, operand: Operand) -> Result<i64, Fault> {
+        if operand == Operand::LITERAL {
+            return Ok(i64::from(inst.literal as i32));
+        }
+        Ok(scalar64(wave, inst, operand)? as i64)
+    }
+    fn write(self, wave: &mut Wave, reg: Operand) -> Result<(), Fault> {
+        (self as u64).write(wave, reg)
+    }
+}
+
+/// The wave and the instruction that it executes.
+struct Salu<'a> {
+    wave: &'a mut Wave,
+    inst: &'a Inst,
+}
+
+impl Salu<'_> {
+    fn source<T: Scalar>(&self, i: usize) -> Result<T, Fault> {
+        T::read(self.wave, self.inst, self.inst.src[i])
+    }
+
+    /// The destination's value before the operation.
+    fn old<T: Scalar>(&self) -> Result<T, Fault> {
+        T::read(self.wave, self.inst, self.inst.dst)
+    }
+
+    fn write<T: Scalar>(&mut self, value: T) -> Result<(), Fault> {
+        value.write(self.wave, self.inst.dst)
+    }
+
+    /// Writes the value and sets SCC.
+    fn write_scc<T: Scalar>(&mut self, (value, scc): (T, bool)) -> Result<(), Fault> {
+        self.wave.scc = scc;
+        self.write(value)
+    }
+
+    /// Sets SCC to whether the value is not 0.
+    fn write_nonzero<T: Scalar>(&mut self, value: T) -> Result<(), Fault> {
+        self.write_scc((value, value != T::default()))
+    }
+
+    fn map1<A: Scalar, R: Scalar>(&mut self, f: impl Fn(A) -> R) -> Result<(), Fault> {
+        self.write(f(self.source(0)?))
+    }
+
+    fn map2<A: Scalar, B: Scalar, R: Scalar>(
+        &mut self,
+        f: impl Fn(A, B) -> R,
+    ) -> Result<(), Fault> {
+        self.write(f(self.source(0)?, self.source(1)?))
+    }
+
+    /// SCC: whether the result is not 0.
+    fn nonzero1<A: Scalar, R: Scalar>(&mut self, f: impl Fn(A) -> R) -> Result<(), Fault> {
+        self.write_nonzero(f(self.source(0)?))
+    }
+
+    /// SCC: whether the result is not 0.
+    fn nonzero2<A: Scalar, B: Scalar, R: Scalar>(
+        &mut self,
+        f: impl Fn(A, B) -> R,
+    ) -> Result<(), Fault> {
+        self.write_nonzero(f(self.source(0)?, self.source(1)?))
+    }
+
+    /// The function returns the result and SCC.
+    fn scc2<A: Scalar, B: Scalar, R: Scalar>(
+        &mut self,
+        f: impl Fn(A, B) -> (R, bool),
+    ) -> Result<(), Fault> {
+        self.write_scc(f(self.source(0)?, self.source(1)?))
+    }
+
+    /// The function of the destination's old value and the source.
+    fn update<A: Scalar, R: Scalar>(&mut self, f: impl Fn(R, A) -> R) -> Result<(), Fault> {
+        self.write(f(self.old()?, self.source(0)?))
+    }
+
+    fn compare1<A: Scalar>(&mut self, f: impl Fn(A) -> bool) -> Result<(), Fault> {
+        self.wave.scc = f(self.source(0)?);
+        Ok(())
+    }
+
+    fn compare2<A: Scalar, B: Scalar>(&mut self, f: impl Fn(A, B) -> bool) -> Result<(), Fault> {
+        self.wave.scc = f(self.source(0)?, self.source(1)?);
+        Ok(())
+    }
+
+    /// Combines source and EXEC. The destination gets the old EXEC.
+    fn save_exec(&mut self, combine: impl Fn(u64, u64) -> u64) -> Result<(), Fault> {
+        let (old, _) = self.combine_exec(combine)?;
+        self.write_exec_mask(old)
+    }
+
+    /// Combines source and EXEC. The destination gets the new EXEC.
+    fn write_exec(&mut self, combine: impl Fn(u64, u64) -> u64) -> Result<(), Fault> {
+        let (_, new) = self.combine_exec(combine)?;
+        self.write_exec_mask(new)
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.inst.spec.dst[0].bits(32) == 32
+    }
+
+    fn combine_exec(&mut self, combine: impl Fn(u64, u64) -> u64) -> Result<(u64, u64), Fault> {
+        let (old, new);
+        if self.is_narrow() {
+            old = u64::from(self.wave.sgpr[126]);
+            new = combine(u64::from(self.source::<u32>(0)?), old) & 0xffff_ffff;
+            self.wave.sgpr[126] = new as u32;
+        } else {
+            old = self.wave.sgpr64(Operand::EXEC_LO);
+            new = combine(self.source(0)?, old);
+            self.wave.set_sgpr64(Operand::EXEC_LO, new);
+        }
+        self.wave.scc = new != 0;
+        Ok((old, new))
+    }
+
+    fn write_exec_mask(&mut self, mask: u64) -> Result<(), Fault> {
+        if self.is_narrow() {
+            self.write(mask as u32)
+        } else {
+            self.write(mask)
+        }
+    }
+
+    /// Moves a value. `from` and `to` are added to the numbers of the registers.
+    fn move_relative<T: Scalar>(
+        &mut self,
+        from: Option<u32>,
+        to: Option<u32>,
+    ) -> Result<(), Fault> {
+        let add = |reg, distance: Option<u32>| {
+            distance.map_or(Ok(reg), |distance| indexed(reg, distance, T::REGISTERS))
+        };
+        let from = add(self.inst.src[0], from)?;
+        let to = add(self.inst.dst, to)?;
+        T::read(self.wave, self.inst, from)?.write(self.wave, to)
+    }
+
+    /// Jumps to a distance in words, from the next instruction.
+    fn branch(&mut self) {
+        let distance = i64::from(self.inst.imm) * 4;
+        self.wave.pc = self.wave.pc.wrapping_add_signed(distance);
+    }
 }
 
 /// The SGPR `reg` plus `m0`. Fails if one of the `count` SGPRs that start there does not exist.
@@ -38,10 +213,6 @@ fn indexed(reg: Operand, m0: u32, count: usize) -> Result<Operand, Fault> {
         return Err(Fault::Sgpr(n as usize + count - 1));
     }
     Ok(Operand(n as u16))
-}
-
-fn branch(wave: &mut Wave, imm: i32) {
-    wave.pc = wave.pc.wrapping_add_signed(i64::from(imm) * 4);
 }
 
 /// Repeats each bit once.
@@ -76,435 +247,213 @@ fn sign_bits(value: i64, width: u32) -> u32 {
     count_or_minus_one(wide.leading_zeros() - (64 - width), width)
 }
 
-/// An operation on EXEC.
-struct ExecMask {
-    /// The new mask, from the source and EXEC.
-    combine: fn(u64, u64) -> u64,
-    /// Whether the destination gets the old mask. Otherwise it gets the new one.
-    saves: bool,
+/// The lowest `width` bits.
+fn field(value: u64, width: u32) -> u64 {
+    match width {
+        0..64 => value & ((1 << width) - 1),
+        _ => value,
+    }
 }
 
-fn exec_mask(op: Op) -> Option<ExecMask> {
-    use Op::*;
-    let save = |combine| ExecMask {
-        combine,
-        saves: true,
-    };
-    let write = |combine| ExecMask {
-        combine,
-        saves: false,
-    };
-    Some(match op {
-        S_AND_SAVEEXEC_B32 | S_AND_SAVEEXEC_B64 => save(|s, e| s & e),
-        S_OR_SAVEEXEC_B32 | S_OR_SAVEEXEC_B64 => save(|s, e| s | e),
-        S_XOR_SAVEEXEC_B32 | S_XOR_SAVEEXEC_B64 => save(|s, e| s ^ e),
-        S_NAND_SAVEEXEC_B32 | S_NAND_SAVEEXEC_B64 => save(|s, e| !(s & e)),
-        S_NOR_SAVEEXEC_B32 | S_NOR_SAVEEXEC_B64 => save(|s, e| !(s | e)),
-        S_XNOR_SAVEEXEC_B32 | S_XNOR_SAVEEXEC_B64 => save(|s, e| !(s ^ e)),
-        S_AND_NOT0_SAVEEXEC_B32 | S_AND_NOT0_SAVEEXEC_B64 => save(|s, e| !s & e),
-        S_OR_NOT0_SAVEEXEC_B32 | S_OR_NOT0_SAVEEXEC_B64 => save(|s, e| !s | e),
-        S_AND_NOT1_SAVEEXEC_B32 | S_AND_NOT1_SAVEEXEC_B64 => save(|s, e| s & !e),
-        S_OR_NOT1_SAVEEXEC_B32 | S_OR_NOT1_SAVEEXEC_B64 => save(|s, e| s | !e),
-        S_AND_NOT0_WREXEC_B32 | S_AND_NOT0_WREXEC_B64 => write(|s, e| !s & e),
-        S_AND_NOT1_WREXEC_B32 | S_AND_NOT1_WREXEC_B64 => write(|s, e| s & !e),
-        _ => return None,
-    })
+/// The lowest `width` bits, sign-extended.
+fn signed_field(value: i64, width: u32) -> i64 {
+    match width {
+        0 => 0,
+        1..64 => value << (64 - width) >> (64 - width),
+        _ => value,
+    }
+}
+
+fn shifted_add(a: u32, by: u32, b: u32) -> (u32, bool) {
+    let sum = (u64::from(a) << by) + u64::from(b);
+    (sum as u32, sum >> 32 != 0)
 }
 
 pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     use Op::*;
-    let s = inst.src[0];
-    let dst = inst.dst;
-    let get32 = |wave: &Wave| scalar32(wave, inst, s);
-    let get64 = |wave: &Wave| scalar64(wave, inst, s);
-
-    if let Some(op) = exec_mask(inst.op) {
-        let narrow = inst.spec.dst[0].bits(32) == 32;
-        let (old, new);
-        if narrow {
-            old = u64::from(wave.sgpr[126]);
-            new = (op.combine)(u64::from(get32(wave)?), old) & 0xffff_ffff;
-            wave.sgpr[126] = new as u32;
-            set32(wave, dst, if op.saves { old } else { new } as u32)?;
-        } else {
-            old = wave.sgpr64(Operand::EXEC_LO);
-            new = (op.combine)(get64(wave)?, old);
-            wave.set_sgpr64(Operand::EXEC_LO, new);
-            set64(wave, dst, if op.saves { old } else { new })?;
-        }
-        wave.scc = new != 0;
-        return Ok(());
-    }
-
+    let scc = wave.scc;
+    let m0 = wave.sgpr[125];
+    let mut salu = Salu { wave, inst };
     match inst.op {
-        S_MOV_B32 => {
-            let value = get32(wave)?;
-            set32(wave, dst, value)
-        }
-        S_MOV_B64 => {
-            let value = get64(wave)?;
-            set64(wave, dst, value)
-        }
-        S_CMOV_B32 => {
-            let value = get32(wave)?;
-            if wave.scc {
-                set32(wave, dst, value)?;
-            }
-            Ok(())
-        }
-        S_CMOV_B64 => {
-            let value = get64(wave)?;
-            if wave.scc {
-                set64(wave, dst, value)?;
-            }
-            Ok(())
-        }
-        S_BREV_B32 => {
-            let value = get32(wave)?.reverse_bits();
-            set32(wave, dst, value)
-        }
-        S_BREV_B64 => {
-            let value = get64(wave)?.reverse_bits();
-            set64(wave, dst, value)
-        }
-        S_CTZ_I32_B32 => {
-            let value = count_or_minus_one(get32(wave)?.trailing_zeros(), 32);
-            set32(wave, dst, value)
-        }
-        S_CTZ_I32_B64 => {
-            let value = count_or_minus_one(get64(wave)?.trailing_zeros(), 64);
-            set32(wave, dst, value)
-        }
-        S_CLZ_I32_U32 => {
-            let value = count_or_minus_one(get32(wave)?.leading_zeros(), 32);
-            set32(wave, dst, value)
-        }
-        S_CLZ_I32_U64 => {
-            let value = count_or_minus_one(get64(wave)?.leading_zeros(), 64);
-            set32(wave, dst, value)
-        }
-        S_CLS_I32 => {
-            let value = sign_bits(i64::from(get32(wave)? as i32), 32);
-            set32(wave, dst, value)
-        }
-        S_CLS_I32_I64 => {
-            let value = sign_bits(signed64(wave, inst, s)?, 64);
-            set32(wave, dst, value)
-        }
-        S_SEXT_I32_I8 => {
-            let value = get32(wave)? as i8 as u32;
-            set32(wave, dst, value)
-        }
-        S_SEXT_I32_I16 => {
-            let value = get32(wave)? as i16 as u32;
-            set32(wave, dst, value)
-        }
-        S_BITSET0_B32 | S_BITSET1_B32 => {
-            let bit = 1 << (get32(wave)? & 31);
-            let old = scalar32(wave, inst, dst)?;
-            let new = if inst.op == S_BITSET1_B32 {
-                old | bit
-            } else {
-                old & !bit
-            };
-            set32(wave, dst, new)
-        }
-        S_BITSET0_B64 | S_BITSET1_B64 => {
-            let bit = 1 << (get32(wave)? & 63);
-            let old = scalar64(wave, inst, dst)?;
-            let new = if inst.op == S_BITSET1_B64 {
-                old | bit
-            } else {
-                old & !bit
-            };
-            set64(wave, dst, new)
-        }
-        S_BITREPLICATE_B64_B32 => {
-            let value = replicate(get32(wave)?);
-            set64(wave, dst, value)
-        }
-        S_ABS_I32 => {
-            let value = (get32(wave)? as i32).wrapping_abs() as u32;
-            wave.scc = value != 0;
-            set32(wave, dst, value)
-        }
-        S_BCNT0_I32_B32 | S_BCNT1_I32_B32 | S_BCNT0_I32_B64 | S_BCNT1_I32_B64 => {
-            let value = match inst.op {
-                S_BCNT0_I32_B32 => get32(wave)?.count_zeros(),
-                S_BCNT1_I32_B32 => get32(wave)?.count_ones(),
-                S_BCNT0_I32_B64 => get64(wave)?.count_zeros(),
-                _ => get64(wave)?.count_ones(),
-            };
-            wave.scc = value != 0;
-            set32(wave, dst, value)
-        }
-        S_QUADMASK_B32 | S_WQM_B32 | S_NOT_B32 => {
-            let value = get32(wave)?;
-            let value = match inst.op {
-                S_QUADMASK_B32 => quads(u64::from(value)) as u32,
-                S_WQM_B32 => whole_quads(u64::from(value)) as u32,
-                _ => !value,
-            };
-            wave.scc = value != 0;
-            set32(wave, dst, value)
-        }
-        S_QUADMASK_B64 | S_WQM_B64 | S_NOT_B64 => {
-            let value = get64(wave)?;
-            let value = match inst.op {
-                S_QUADMASK_B64 => quads(value),
-                S_WQM_B64 => whole_quads(value),
-                _ => !value,
-            };
-            wave.scc = value != 0;
-            set64(wave, dst, value)
-        }
-        S_FF0_I32_B32 => {
-            let value = count_or_minus_one(get32(wave)?.trailing_ones(), 32);
-            set32(wave, dst, value)
-        }
-        S_FF0_I32_B64 => {
-            let value = count_or_minus_one(get64(wave)?.trailing_ones(), 64);
-            set32(wave, dst, value)
-        }
+        S_MOV_B32 => salu.map1(|a: u32| a),
+        S_MOV_B64 => salu.map1(|a: u64| a),
+        S_CMOV_B32 => salu.update(|old: u32, a: u32| if scc { a } else { old }),
+        S_CMOV_B64 => salu.update(|old: u64, a: u64| if scc { a } else { old }),
+        S_MOVRELS_B32 => salu.move_relative::<u32>(Some(m0), None),
+        S_MOVRELS_B64 => salu.move_relative::<u64>(Some(m0), None),
+        S_MOVRELD_B32 => salu.move_relative::<u32>(None, Some(m0)),
+        S_MOVRELD_B64 => salu.move_relative::<u64>(None, Some(m0)),
+        S_MOVRELSD_2_B32 => salu.move_relative::<u32>(Some(m0 & 0x3ff), Some(m0 >> 16 & 0x3ff)),
+
+        S_BREV_B32 => salu.map1(u32::reverse_bits),
+        S_BREV_B64 => salu.map1(u64::reverse_bits),
+        S_FF0_I32_B32 => salu.map1(|a: u32| count_or_minus_one(a.trailing_ones(), 32)),
+        S_FF0_I32_B64 => salu.map1(|a: u64| count_or_minus_one(a.trailing_ones(), 64)),
+        S_CTZ_I32_B32 => salu.map1(|a: u32| count_or_minus_one(a.trailing_zeros(), 32)),
+        S_CTZ_I32_B64 => salu.map1(|a: u64| count_or_minus_one(a.trailing_zeros(), 64)),
+        S_CLZ_I32_U32 => salu.map1(|a: u32| count_or_minus_one(a.leading_zeros(), 32)),
+        S_CLZ_I32_U64 => salu.map1(|a: u64| count_or_minus_one(a.leading_zeros(), 64)),
+        S_CLS_I32 => salu.map1(|a: i32| sign_bits(i64::from(a), 32)),
+        S_CLS_I32_I64 => salu.map1(|a: i64| sign_bits(a, 64)),
+        S_SEXT_I32_I8 => salu.map1(|a: u32| i32::from(a as i8)),
+        S_SEXT_I32_I16 => salu.map1(|a: u32| i32::from(a as i16)),
+        S_BITSET0_B32 => salu.update(|old: u32, bit: u32| old & !(1 << (bit & 31))),
+        S_BITSET0_B64 => salu.update(|old: u64, bit: u32| old & !(1 << (bit & 63))),
+        S_BITSET1_B32 => salu.update(|old: u32, bit: u32| old | 1 << (bit & 31)),
+        S_BITSET1_B64 => salu.update(|old: u64, bit: u32| old | 1 << (bit & 63)),
+        S_BITREPLICATE_B64_B32 => salu.map1(replicate),
+        S_ABS_I32 => salu.nonzero1(i32::wrapping_abs),
+        S_BCNT0_I32_B32 => salu.nonzero1(u32::count_zeros),
+        S_BCNT0_I32_B64 => salu.nonzero1(u64::count_zeros),
+        S_BCNT1_I32_B32 => salu.nonzero1(u32::count_ones),
+        S_BCNT1_I32_B64 => salu.nonzero1(u64::count_ones),
+        S_QUADMASK_B32 => salu.nonzero1(|a: u32| quads(u64::from(a)) as u32),
+        S_QUADMASK_B64 => salu.nonzero1(quads),
+        S_WQM_B32 => salu.nonzero1(|a: u32| whole_quads(u64::from(a)) as u32),
+        S_WQM_B64 => salu.nonzero1(whole_quads),
+        S_NOT_B32 => salu.nonzero1(|a: u32| !a),
+        S_NOT_B64 => salu.nonzero1(|a: u64| !a),
+
+        S_AND_SAVEEXEC_B32 | S_AND_SAVEEXEC_B64 => salu.save_exec(|s, e| s & e),
+        S_OR_SAVEEXEC_B32 | S_OR_SAVEEXEC_B64 => salu.save_exec(|s, e| s | e),
+        S_XOR_SAVEEXEC_B32 | S_XOR_SAVEEXEC_B64 => salu.save_exec(|s, e| s ^ e),
+        S_NAND_SAVEEXEC_B32 | S_NAND_SAVEEXEC_B64 => salu.save_exec(|s, e| !(s & e)),
+        S_NOR_SAVEEXEC_B32 | S_NOR_SAVEEXEC_B64 => salu.save_exec(|s, e| !(s | e)),
+        S_XNOR_SAVEEXEC_B32 | S_XNOR_SAVEEXEC_B64 => salu.save_exec(|s, e| !(s ^ e)),
+        S_AND_NOT0_SAVEEXEC_B32 | S_AND_NOT0_SAVEEXEC_B64 => salu.save_exec(|s, e| !s & e),
+        S_OR_NOT0_SAVEEXEC_B32 | S_OR_NOT0_SAVEEXEC_B64 => salu.save_exec(|s, e| !s | e),
+        S_AND_NOT1_SAVEEXEC_B32 | S_AND_NOT1_SAVEEXEC_B64 => salu.save_exec(|s, e| s & !e),
+        S_OR_NOT1_SAVEEXEC_B32 | S_OR_NOT1_SAVEEXEC_B64 => salu.save_exec(|s, e| s | !e),
+        S_AND_NOT0_WREXEC_B32 | S_AND_NOT0_WREXEC_B64 => salu.write_exec(|s, e| !s & e),
+        S_AND_NOT1_WREXEC_B32 | S_AND_NOT1_WREXEC_B64 => salu.write_exec(|s, e| s & !e),
+
         S_SET_GPR_IDX_IDX => {
-            let index = get32(wave)? & 0xff;
-            wave.sgpr[125] = wave.sgpr[125] & !0xff | index;
+            salu.wave.sgpr[125] = m0 & !0xff | salu.source::<u32>(0)? & 0xff;
             Ok(())
         }
-        S_MOVRELS_B32 => {
-            let value = scalar32(wave, inst, indexed(s, wave.sgpr[125], 1)?)?;
-            set32(wave, dst, value)
-        }
-        S_MOVRELS_B64 => {
-            let value = scalar64(wave, inst, indexed(s, wave.sgpr[125], 2)?)?;
-            set64(wave, dst, value)
-        }
-        S_MOVRELD_B32 => {
-            let value = get32(wave)?;
-            let to = indexed(dst, wave.sgpr[125], 1)?;
-            set32(wave, to, value)
-        }
-        S_MOVRELD_B64 => {
-            let value = get64(wave)?;
-            let to = indexed(dst, wave.sgpr[125], 2)?;
-            set64(wave, to, value)
-        }
-        S_MOVRELSD_2_B32 => {
-            let m0 = wave.sgpr[125];
-            let value = scalar32(wave, inst, indexed(s, m0 & 0x3ff, 1)?)?;
-            let to = indexed(dst, m0 >> 16 & 0x3ff, 1)?;
-            set32(wave, to, value)
-        }
-        S_GETPC_B64 => {
-            let pc = wave.pc;
-            set64(wave, dst, pc)
-        }
+        S_GETPC_B64 => salu.write(salu.wave.pc),
         S_SETPC_B64 => {
-            wave.pc = get64(wave)?;
+            salu.wave.pc = salu.source(0)?;
             Ok(())
         }
         S_SWAPPC_B64 => {
-            let target = get64(wave)?;
-            let return_address = wave.pc;
-            set64(wave, dst, return_address)?;
-            wave.pc = target;
+            let target = salu.source(0)?;
+            salu.write(salu.wave.pc)?;
+            salu.wave.pc = target;
             Ok(())
         }
         // MSG_RTN_GET_REALTIME
-        S_SENDMSG_RTN_B64 if inst.imm == 131 => set64(wave, dst, clock_ticks()),
-        S_SENDMSG_RTN_B32 if inst.imm == 131 => set32(wave, dst, clock_ticks() as u32),
+        S_SENDMSG_RTN_B64 if inst.imm == 131 => salu.write(clock_ticks()),
+        S_SENDMSG_RTN_B32 if inst.imm == 131 => salu.write(clock_ticks() as u32),
         _ => Err(Fault::Unknown),
     }
 }
 
 pub fn sop2(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     use Op::*;
-    let [s0, s1, _] = inst.src;
-    let dst = inst.dst;
-
+    let scc = wave.scc;
+    let carry = u32::from(scc);
+    let mut salu = Salu { wave, inst };
     match inst.op {
-        S_LSHL_B64 | S_LSHR_B64 | S_ASHR_I64 => {
-            let by = scalar32(wave, inst, s1)? & 63;
-            let value = match inst.op {
-                S_LSHL_B64 => scalar64(wave, inst, s0)? << by,
-                S_LSHR_B64 => scalar64(wave, inst, s0)? >> by,
-                _ => (signed64(wave, inst, s0)? >> by) as u64,
-            };
-            wave.scc = value != 0;
-            return set64(wave, dst, value);
-        }
-        S_BFE_U64 | S_BFE_I64 => {
-            let field = scalar32(wave, inst, s1)?;
-            let (offset, width) = (field & 63, field >> 16 & 127);
-            let value = if inst.op == S_BFE_U64 {
-                let value = scalar64(wave, inst, s0)? >> offset;
-                match width {
-                    0 => 0,
-                    1..64 => value & ((1 << width) - 1),
-                    _ => value,
-                }
-            } else {
-                let value = signed64(wave, inst, s0)? >> offset;
-                match width {
-                    0 => 0,
-                    1..64 => (value << (64 - width) >> (64 - width)) as u64,
-                    _ => value as u64,
-                }
-            };
-            wave.scc = value != 0;
-            return set64(wave, dst, value);
-        }
-        S_BFM_B64 => {
-            let ones = scalar32(wave, inst, s0)? & 63;
-            let by = scalar32(wave, inst, s1)? & 63;
-            return set64(wave, dst, ((1u64 << ones) - 1) << by);
-        }
-        S_CSELECT_B64 => {
-            let value = scalar64(wave, inst, if wave.scc { s0 } else { s1 })?;
-            return set64(wave, dst, value);
-        }
-        S_AND_B64 | S_OR_B64 | S_XOR_B64 | S_NAND_B64 | S_NOR_B64 | S_XNOR_B64 | S_AND_NOT1_B64
-        | S_OR_NOT1_B64 => {
-            let a = scalar64(wave, inst, s0)?;
-            let b = scalar64(wave, inst, s1)?;
-            let value = match inst.op {
-                S_AND_B64 => a & b,
-                S_OR_B64 => a | b,
-                S_XOR_B64 => a ^ b,
-                S_NAND_B64 => !(a & b),
-                S_NOR_B64 => !(a | b),
-                S_XNOR_B64 => !(a ^ b),
-                S_AND_NOT1_B64 => a & !b,
-                _ => a | !b,
-            };
-            wave.scc = value != 0;
-            return set64(wave, dst, value);
-        }
-        _ => {}
-    }
+        S_ADD_U32 => salu.scc2(u32::overflowing_add),
+        S_SUB_U32 => salu.scc2(u32::overflowing_sub),
+        S_ADD_I32 => salu.scc2(i32::overflowing_add),
+        S_SUB_I32 => salu.scc2(i32::overflowing_sub),
+        S_ADDC_U32 => salu.scc2(|a: u32, b: u32| {
+            let sum = u64::from(a) + u64::from(b) + u64::from(carry);
+            (sum as u32, sum >> 32 != 0)
+        }),
+        S_SUBB_U32 => salu.scc2(|a: u32, b: u32| {
+            let under = u64::from(b) + u64::from(carry) > u64::from(a);
+            (a.wrapping_sub(b).wrapping_sub(carry), under)
+        }),
+        S_ABSDIFF_I32 => salu.nonzero2(|a: i32, b: i32| a.wrapping_sub(b).wrapping_abs()),
+        S_LSHL1_ADD_U32 => salu.scc2(|a, b| shifted_add(a, 1, b)),
+        S_LSHL2_ADD_U32 => salu.scc2(|a, b| shifted_add(a, 2, b)),
+        S_LSHL3_ADD_U32 => salu.scc2(|a, b| shifted_add(a, 3, b)),
+        S_LSHL4_ADD_U32 => salu.scc2(|a, b| shifted_add(a, 4, b)),
+        S_MUL_I32 => salu.map2(i32::wrapping_mul),
+        S_MUL_HI_U32 => salu.map2(|a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        S_MUL_HI_I32 => salu.map2(|a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32),
 
-    let a = scalar32(wave, inst, s0)?;
-    let b = scalar32(wave, inst, s1)?;
-    let carry = u64::from(wave.scc);
-    let shifted_add = |by: u32| {
-        let sum = (u64::from(a) << by) + u64::from(b);
-        (sum as u32, Some(sum >> 32 != 0))
-    };
-    let not_zero = |value: u32| (value, Some(value != 0));
-    let (value, scc) = match inst.op {
-        S_ADD_U32 => {
-            let (sum, over) = a.overflowing_add(b);
-            (sum, Some(over))
-        }
-        S_SUB_U32 => {
-            let (difference, under) = a.overflowing_sub(b);
-            (difference, Some(under))
-        }
-        S_ADD_I32 => {
-            let (sum, over) = (a as i32).overflowing_add(b as i32);
-            (sum as u32, Some(over))
-        }
-        S_SUB_I32 => {
-            let (difference, over) = (a as i32).overflowing_sub(b as i32);
-            (difference as u32, Some(over))
-        }
-        S_ADDC_U32 => {
-            let sum = u64::from(a) + u64::from(b) + carry;
-            (sum as u32, Some(sum >> 32 != 0))
-        }
-        S_SUBB_U32 => (
-            a.wrapping_sub(b).wrapping_sub(carry as u32),
-            Some(u64::from(b) + carry > u64::from(a)),
-        ),
-        S_ABSDIFF_I32 => not_zero((a.wrapping_sub(b) as i32).wrapping_abs() as u32),
-        S_LSHL_B32 => not_zero(a << (b & 31)),
-        S_LSHR_B32 => not_zero(a >> (b & 31)),
-        S_ASHR_I32 => not_zero((a as i32 >> (b & 31)) as u32),
-        S_LSHL1_ADD_U32 => shifted_add(1),
-        S_LSHL2_ADD_U32 => shifted_add(2),
-        S_LSHL3_ADD_U32 => shifted_add(3),
-        S_LSHL4_ADD_U32 => shifted_add(4),
-        S_MIN_I32 => ((a as i32).min(b as i32) as u32, Some((a as i32) < b as i32)),
-        S_MIN_U32 => (a.min(b), Some(a < b)),
-        S_MAX_I32 => ((a as i32).max(b as i32) as u32, Some(a as i32 >= b as i32)),
-        S_MAX_U32 => (a.max(b), Some(a >= b)),
-        S_AND_B32 => not_zero(a & b),
-        S_OR_B32 => not_zero(a | b),
-        S_XOR_B32 => not_zero(a ^ b),
-        S_NAND_B32 => not_zero(!(a & b)),
-        S_NOR_B32 => not_zero(!(a | b)),
-        S_XNOR_B32 => not_zero(!(a ^ b)),
-        S_AND_NOT1_B32 => not_zero(a & !b),
-        S_OR_NOT1_B32 => not_zero(a | !b),
+        S_MIN_I32 => salu.scc2(|a: i32, b: i32| (a.min(b), a < b)),
+        S_MIN_U32 => salu.scc2(|a: u32, b: u32| (a.min(b), a < b)),
+        S_MAX_I32 => salu.scc2(|a: i32, b: i32| (a.max(b), a >= b)),
+        S_MAX_U32 => salu.scc2(|a: u32, b: u32| (a.max(b), a >= b)),
+        S_CSELECT_B32 => salu.map2(|a: u32, b: u32| if scc { a } else { b }),
+        S_CSELECT_B64 => salu.map2(|a: u64, b: u64| if scc { a } else { b }),
+
+        S_LSHL_B32 => salu.nonzero2(|a: u32, b: u32| a << (b & 31)),
+        S_LSHL_B64 => salu.nonzero2(|a: u64, b: u32| a << (b & 63)),
+        S_LSHR_B32 => salu.nonzero2(|a: u32, b: u32| a >> (b & 31)),
+        S_LSHR_B64 => salu.nonzero2(|a: u64, b: u32| a >> (b & 63)),
+        S_ASHR_I32 => salu.nonzero2(|a: i32, b: u32| a >> (b & 31)),
+        S_ASHR_I64 => salu.nonzero2(|a: i64, b: u32| a >> (b & 63)),
+
+        S_AND_B32 => salu.nonzero2(|a: u32, b: u32| a & b),
+        S_AND_B64 => salu.nonzero2(|a: u64, b: u64| a & b),
+        S_OR_B32 => salu.nonzero2(|a: u32, b: u32| a | b),
+        S_OR_B64 => salu.nonzero2(|a: u64, b: u64| a | b),
+        S_XOR_B32 => salu.nonzero2(|a: u32, b: u32| a ^ b),
+        S_XOR_B64 => salu.nonzero2(|a: u64, b: u64| a ^ b),
+        S_NAND_B32 => salu.nonzero2(|a: u32, b: u32| !(a & b)),
+        S_NAND_B64 => salu.nonzero2(|a: u64, b: u64| !(a & b)),
+        S_NOR_B32 => salu.nonzero2(|a: u32, b: u32| !(a | b)),
+        S_NOR_B64 => salu.nonzero2(|a: u64, b: u64| !(a | b)),
+        S_XNOR_B32 => salu.nonzero2(|a: u32, b: u32| !(a ^ b)),
+        S_XNOR_B64 => salu.nonzero2(|a: u64, b: u64| !(a ^ b)),
+        S_AND_NOT1_B32 => salu.nonzero2(|a: u32, b: u32| a & !b),
+        S_AND_NOT1_B64 => salu.nonzero2(|a: u64, b: u64| a & !b),
+        S_OR_NOT1_B32 => salu.nonzero2(|a: u32, b: u32| a | !b),
+        S_OR_NOT1_B64 => salu.nonzero2(|a: u64, b: u64| a | !b),
+
         S_BFE_U32 => {
-            let (offset, width) = (b & 31, b >> 16 & 127);
-            not_zero(match width {
-                0 => 0,
-                1..32 => a >> offset & ((1 << width) - 1),
-                _ => a >> offset,
-            })
+            salu.nonzero2(|a: u32, b: u32| field(u64::from(a >> (b & 31)), b >> 16 & 127) as u32)
         }
-        S_BFE_I32 => {
-            let (offset, width) = (b & 31, b >> 16 & 127);
-            let value = a as i32 >> offset;
-            not_zero(match width {
-                0 => 0,
-                1..32 => (value << (32 - width) >> (32 - width)) as u32,
-                _ => value as u32,
-            })
-        }
-        S_BFM_B32 => (((1u32 << (a & 31)) - 1) << (b & 31), None),
-        S_MUL_I32 => (a.wrapping_mul(b), None),
-        S_MUL_HI_U32 => (((u64::from(a) * u64::from(b)) >> 32) as u32, None),
-        S_MUL_HI_I32 => (
-            ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
-            None,
-        ),
-        S_CSELECT_B32 => (if wave.scc { a } else { b }, None),
-        S_PACK_LL_B32_B16 => (b << 16 | a & 0xffff, None),
-        S_PACK_LH_B32_B16 => (b & 0xffff_0000 | a & 0xffff, None),
-        S_PACK_HH_B32_B16 => (b & 0xffff_0000 | a >> 16, None),
-        S_PACK_HL_B32_B16 => (b << 16 | a >> 16, None),
-        _ => return Err(Fault::Unknown),
-    };
-    if let Some(scc) = scc {
-        wave.scc = scc;
+        S_BFE_I32 => salu.nonzero2(|a: i32, b: u32| {
+            signed_field(i64::from(a >> (b & 31)), b >> 16 & 127) as i32
+        }),
+        S_BFE_U64 => salu.nonzero2(|a: u64, b: u32| field(a >> (b & 63), b >> 16 & 127)),
+        S_BFE_I64 => salu.nonzero2(|a: i64, b: u32| signed_field(a >> (b & 63), b >> 16 & 127)),
+        S_BFM_B32 => salu.map2(|a: u32, b: u32| ((1u32 << (a & 31)) - 1) << (b & 31)),
+        S_BFM_B64 => salu.map2(|a: u32, b: u32| ((1u64 << (a & 63)) - 1) << (b & 63)),
+        S_PACK_LL_B32_B16 => salu.map2(|a: u32, b: u32| b << 16 | a & 0xffff),
+        S_PACK_LH_B32_B16 => salu.map2(|a: u32, b: u32| b & 0xffff_0000 | a & 0xffff),
+        S_PACK_HH_B32_B16 => salu.map2(|a: u32, b: u32| b & 0xffff_0000 | a >> 16),
+        S_PACK_HL_B32_B16 => salu.map2(|a: u32, b: u32| b << 16 | a >> 16),
+        _ => Err(Fault::Unknown),
     }
-    set32(wave, dst, value)
 }
 
 pub fn sopc(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     use Op::*;
-    let [s0, s1, _] = inst.src;
-    let a = |wave: &Wave| scalar32(wave, inst, s0);
-    let b = |wave: &Wave| scalar32(wave, inst, s1);
-    let signed = |wave: &Wave| Ok::<_, Fault>((a(wave)? as i32, b(wave)? as i32));
-    wave.scc = match inst.op {
-        S_CMP_EQ_I32 | S_CMP_EQ_U32 => a(wave)? == b(wave)?,
-        S_CMP_LG_I32 | S_CMP_LG_U32 => a(wave)? != b(wave)?,
-        S_CMP_GT_I32 => signed(wave).map(|(a, b)| a > b)?,
-        S_CMP_GE_I32 => signed(wave).map(|(a, b)| a >= b)?,
-        S_CMP_LT_I32 => signed(wave).map(|(a, b)| a < b)?,
-        S_CMP_LE_I32 => signed(wave).map(|(a, b)| a <= b)?,
-        S_CMP_GT_U32 => a(wave)? > b(wave)?,
-        S_CMP_GE_U32 => a(wave)? >= b(wave)?,
-        S_CMP_LT_U32 => a(wave)? < b(wave)?,
-        S_CMP_LE_U32 => a(wave)? <= b(wave)?,
+    let mut salu = Salu { wave, inst };
+    match inst.op {
+        S_CMP_EQ_I32 | S_CMP_EQ_U32 => salu.compare2(|a: u32, b: u32| a == b),
+        S_CMP_LG_I32 | S_CMP_LG_U32 => salu.compare2(|a: u32, b: u32| a != b),
+        S_CMP_GT_I32 => salu.compare2(|a: i32, b: i32| a > b),
+        S_CMP_GE_I32 => salu.compare2(|a: i32, b: i32| a >= b),
+        S_CMP_LT_I32 => salu.compare2(|a: i32, b: i32| a < b),
+        S_CMP_LE_I32 => salu.compare2(|a: i32, b: i32| a <= b),
+        S_CMP_GT_U32 => salu.compare2(|a: u32, b: u32| a > b),
+        S_CMP_GE_U32 => salu.compare2(|a: u32, b: u32| a >= b),
+        S_CMP_LT_U32 => salu.compare2(|a: u32, b: u32| a < b),
+        S_CMP_LE_U32 => salu.compare2(|a: u32, b: u32| a <= b),
+        S_CMP_EQ_U64 => salu.compare2(|a: u64, b: u64| a == b),
+        S_CMP_LG_U64 => salu.compare2(|a: u64, b: u64| a != b),
+        S_BITCMP0_B32 => salu.compare2(|a: u32, b: u32| a >> (b & 31) & 1 == 0),
+        S_BITCMP1_B32 => salu.compare2(|a: u32, b: u32| a >> (b & 31) & 1 == 1),
+        S_BITCMP0_B64 => salu.compare2(|a: u64, b: u32| a >> (b & 63) & 1 == 0),
+        S_BITCMP1_B64 => salu.compare2(|a: u64, b: u32| a >> (b & 63) & 1 == 1),
         S_SET_GPR_IDX_ON => {
-            let index = a(wave)? & 0xff;
-            wave.mode |= GPR_IDX_EN;
-            wave.sgpr[125] = wave.sgpr[125] & !0xf0ff | index | (inst.imm as u32 & 15) << 12;
-            wave.scc
+            let index = salu.source::<u32>(0)? & 0xff;
+            let mode = (inst.imm as u32 & 15) << 12;
+            salu.wave.mode |= GPR_IDX_EN;
+            salu.wave.sgpr[125] = salu.wave.sgpr[125] & !0xf0ff | index | mode;
+            Ok(())
         }
-        S_BITCMP0_B32 => a(wave)? >> (b(wave)? & 31) & 1 == 0,
-        S_BITCMP1_B32 => a(wave)? >> (b(wave)? & 31) & 1 == 1,
-        S_BITCMP0_B64 => scalar64(wave, inst, s0)? >> (b(wave)? & 63) & 1 == 0,
-        S_BITCMP1_B64 => scalar64(wave, inst, s0)? >> (b(wave)? & 63) & 1 == 1,
-        S_CMP_EQ_U64 => scalar64(wave, inst, s0)? == scalar64(wave, inst, s1)?,
-        S_CMP_LG_U64 => scalar64(wave, inst, s0)? != scalar64(wave, inst, s1)?,
-        _ => return Err(Fault::Unknown),
-    };
-    Ok(())
+        _ => Err(Fault::Unknown),
+    }
 }
 
 /// Hardware registers by number (guides, "Hardware registers").
@@ -532,6 +481,21 @@ fn hwreg_fields(imm: i32) -> (u32, u32, u32) {
     (imm & 63, imm >> 6 & 31, mask)
 }
 
+fn hwreg_value(wave: &Wave, inst: &Inst) -> Result<u32, Fault> {
+    let (register, offset, mask) = hwreg_fields(inst.imm);
+    let value = match (register, inst.arch) {
+        (hwreg::MODE, _) => wave.mode,
+        (hwreg::HW_ID, Architecture::Gfx90a | Architecture::Gfx942) => wave.hw_id,
+        (hwreg::XCC_ID, Architecture::Gfx942) => wave.xcc_id,
+        (hwreg::HW_ID1, Architecture::Gfx11) => wave.hw_id,
+        // The queue, always the first one.
+        (hwreg::HW_ID2, Architecture::Gfx11) => 0,
+        (hwreg::SHADER_CYCLES, Architecture::Gfx11) => clock_ticks() as u32 & 0xf_ffff,
+        _ => return Err(Fault::Unknown),
+    };
+    Ok(value >> offset & mask)
+}
+
 fn set_hwreg(wave: &mut Wave, imm: i32, value: u32) -> Result<(), Fault> {
     let (register, offset, mask) = hwreg_fields(imm);
     let mask = mask << offset;
@@ -544,74 +508,40 @@ fn set_hwreg(wave: &mut Wave, imm: i32, value: u32) -> Result<(), Fault> {
 
 pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     use Op::*;
-    let dst = inst.dst;
     let imm = inst.imm;
     let unsigned = imm as u16 as u32;
+    let scc = wave.scc;
+    let mut salu = Salu { wave, inst };
     match inst.op {
         S_VERSION | S_WAITCNT_VSCNT | S_WAITCNT_VMCNT | S_WAITCNT_EXPCNT | S_WAITCNT_LGKMCNT => {
-            return Ok(());
+            Ok(())
         }
-        S_MOVK_I32 => return set32(wave, dst, imm as u32),
-        S_CMOVK_I32 => {
-            if wave.scc {
-                set32(wave, dst, imm as u32)?;
-            }
-            return Ok(());
-        }
-        S_GETREG_B32 => {
-            let (register, offset, mask) = hwreg_fields(imm);
-            let value = match (register, inst.arch) {
-                (hwreg::MODE, _) => wave.mode,
-                (hwreg::HW_ID, Architecture::Gfx90a | Architecture::Gfx942) => wave.hw_id,
-                (hwreg::XCC_ID, Architecture::Gfx942) => wave.xcc_id,
-                (hwreg::HW_ID1, Architecture::Gfx11) => wave.hw_id,
-                // The queue, always the first one.
-                (hwreg::HW_ID2, Architecture::Gfx11) => 0,
-                (hwreg::SHADER_CYCLES, Architecture::Gfx11) => clock_ticks() as u32 & 0xf_ffff,
-                _ => return Err(Fault::Unknown),
-            };
-            return set32(wave, dst, value >> offset & mask);
-        }
-        S_SETREG_IMM32_B32 => return set_hwreg(wave, imm, inst.literal),
+        S_CMOVK_I32 if !scc => Ok(()),
+        S_MOVK_I32 | S_CMOVK_I32 => salu.write(imm),
+        S_CMPK_EQ_I32 => salu.compare1(|a: i32| a == imm),
+        S_CMPK_LG_I32 => salu.compare1(|a: i32| a != imm),
+        S_CMPK_GT_I32 => salu.compare1(|a: i32| a > imm),
+        S_CMPK_GE_I32 => salu.compare1(|a: i32| a >= imm),
+        S_CMPK_LT_I32 => salu.compare1(|a: i32| a < imm),
+        S_CMPK_LE_I32 => salu.compare1(|a: i32| a <= imm),
+        S_CMPK_EQ_U32 => salu.compare1(|a: u32| a == unsigned),
+        S_CMPK_LG_U32 => salu.compare1(|a: u32| a != unsigned),
+        S_CMPK_GT_U32 => salu.compare1(|a: u32| a > unsigned),
+        S_CMPK_GE_U32 => salu.compare1(|a: u32| a >= unsigned),
+        S_CMPK_LT_U32 => salu.compare1(|a: u32| a < unsigned),
+        S_CMPK_LE_U32 => salu.compare1(|a: u32| a <= unsigned),
+        S_ADDK_I32 => salu.write_scc(salu.old::<i32>()?.overflowing_add(imm)),
+        S_MULK_I32 => salu.write(salu.old::<i32>()?.wrapping_mul(imm)),
+        S_GETREG_B32 => salu.write(hwreg_value(salu.wave, inst)?),
+        S_SETREG_B32 => set_hwreg(salu.wave, imm, scalar32(salu.wave, inst, inst.src[0])?),
+        S_SETREG_IMM32_B32 => set_hwreg(salu.wave, imm, inst.literal),
         S_CALL_B64 => {
-            let return_address = wave.pc;
-            set64(wave, dst, return_address)?;
-            branch(wave, imm);
-            return Ok(());
+            salu.write(salu.wave.pc)?;
+            salu.branch();
+            Ok(())
         }
-        _ => {}
+        _ => Err(Fault::Unknown),
     }
-    // The SDST field can be a source.
-    let register = if inst.src[0] == Operand::NONE {
-        dst
-    } else {
-        inst.src[0]
-    };
-    let value = scalar32(wave, inst, register)?;
-    let signed = value as i32;
-    wave.scc = match inst.op {
-        S_CMPK_EQ_I32 => signed == imm,
-        S_CMPK_LG_I32 => signed != imm,
-        S_CMPK_GT_I32 => signed > imm,
-        S_CMPK_GE_I32 => signed >= imm,
-        S_CMPK_LT_I32 => signed < imm,
-        S_CMPK_LE_I32 => signed <= imm,
-        S_CMPK_EQ_U32 => value == unsigned,
-        S_CMPK_LG_U32 => value != unsigned,
-        S_CMPK_GT_U32 => value > unsigned,
-        S_CMPK_GE_U32 => value >= unsigned,
-        S_CMPK_LT_U32 => value < unsigned,
-        S_CMPK_LE_U32 => value <= unsigned,
-        S_ADDK_I32 => {
-            let (sum, over) = signed.overflowing_add(imm);
-            set32(wave, dst, sum as u32)?;
-            over
-        }
-        S_MULK_I32 => return set32(wave, dst, signed.wrapping_mul(imm) as u32),
-        S_SETREG_B32 => return set_hwreg(wave, imm, value),
-        _ => return Err(Fault::Unknown),
-    };
-    Ok(())
 }
 
 pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
@@ -666,7 +596,7 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
         _ => return Err(Fault::Unknown),
     };
     if taken {
-        branch(wave, inst.imm);
+        Salu { wave, inst }.branch();
     }
     Ok(Flow::Next)
 }

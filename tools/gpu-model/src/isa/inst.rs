@@ -2,9 +2,8 @@
 
 use super::architecture::Architecture;
 use super::encoding::Encoding;
-use super::op::Op;
 use super::operand::Operand;
-use super::tables::Spec;
+use super::tables::{Op, Spec};
 
 /// The permutation of the lanes of source 0 (guide, "DPP").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@ mod architecture;
 mod decode;
 mod encoding;
 mod inst;
-mod op;
 mod operand;
 mod tables;
 mod text;
@@ -18,6 +17,6 @@ pub use encoding::Encoding;
 #[cfg(test)]
 pub(crate) use inst::example;
 pub use inst::{Dpp, Dual, Inst, Part, Sdwa, Unused};
-pub use op::Op;
+
 pub use operand::Operand;
-pub use tables::{Kind, Spec};
+pub use tables::{Kind, Op, Spec};

@@ -5,9 +5,8 @@ use std::fmt::{self, Display, Formatter, Write};
 use super::architecture::Architecture;
 use super::encoding::Encoding;
 use super::inst::{Dpp, Dual, Inst, Part, Sdwa, Unused};
-use super::op::Op;
 use super::operand::Operand;
-use super::tables::{Kind, Spec};
+use super::tables::{Kind, Op, Spec};
 
 impl Display for Inst {
     /// The text for a wave32, or a wave64 of gfx9. Use [`Inst::text`] for a wave64, in which lane masks are register pairs.

@@ -14,10 +14,6 @@ use gpu_model::topology::Units;
 use hsa_abi::*;
 use std::ffi::c_void;
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_iterate_agents(callback: AgentCallback, data: *mut c_void) -> Status {
     let all = with(|state| Ok((0..state.agents.count()).map(handle).collect()));
     // SAFETY: the caller's promise.
@@ -31,10 +27,6 @@ fn name64(text: &str) -> [u8; 64] {
     name
 }
 
-/// See `hsa.h` and `hsa_ext_amd.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut c_void) -> Status {
     let found = with(|state| {
         let number = state.agents.number(agent)?;
@@ -195,10 +187,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
     })
 }
 
-/// See `hsa.h`. The simulator reports no caches.
-///
-/// # Safety
-/// Always sound.
+/// The simulator reports no caches.
 pub unsafe fn hsa_agent_iterate_caches(
     agent: AgentHandle,
     _: CacheCallback,
@@ -207,10 +196,6 @@ pub unsafe fn hsa_agent_iterate_caches(
     status(with(|state| state.agents.number(agent).map(|_| ())))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_agent_iterate_isas(
     agent: AgentHandle,
     callback: IsaCallback,
@@ -230,10 +215,7 @@ pub unsafe fn hsa_agent_iterate_isas(
     unsafe { visit(isas, callback, data) }
 }
 
-/// See `hsa_ext_amd.h`. Memory for private segments is not limited here.
-///
-/// # Safety
-/// Always sound.
+/// Memory for private segments is not limited here.
 pub unsafe fn hsa_amd_agent_set_async_scratch_limit(agent: AgentHandle, _bytes: usize) -> Status {
     status(with(|state| state.agents.gpu(agent).map(|_| ())))
 }

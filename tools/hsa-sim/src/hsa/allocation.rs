@@ -28,10 +28,6 @@ fn allocate_from(
         .ok_or(Status::OUT_OF_RESOURCES)
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// `base` may be written.
 pub unsafe fn hsa_amd_memory_pool_allocate(
     handle: PoolHandle,
     size: usize,
@@ -75,18 +71,11 @@ fn free(base: *mut c_void, refused: Status) -> Status {
     status(result)
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// The memory is not in use any more.
 pub unsafe fn hsa_amd_memory_pool_free(base: *mut c_void) -> Status {
     free(base, Status::INVALID_ALLOCATION)
 }
 
-/// See `hsa.h`. Every agent may use the memory.
-///
-/// # Safety
-/// `base` may be written.
+/// Every agent may use the memory.
 pub unsafe fn hsa_memory_allocate(
     region: RegionHandle,
     size: usize,
@@ -109,18 +98,11 @@ pub unsafe fn hsa_memory_allocate(
     status(allocated.and_then(|address| unsafe { put(base.cast(), address) }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// The memory is not in use any more.
 pub unsafe fn hsa_memory_free(base: *mut c_void) -> Status {
     free(base, Status::INVALID_ALLOCATION)
 }
 
-/// See `hsa_ext_amd.h`. As in ROCr, a CPU in the list is ignored, even if it cannot access the memory.
-///
-/// # Safety
-/// `agents` has `count` handles.
+/// As in ROCr, a CPU in the list is ignored, even if it cannot access the memory.
 pub unsafe fn hsa_amd_agents_allow_access(
     count: u32,
     agents: *const AgentHandle,
@@ -144,10 +126,7 @@ pub unsafe fn hsa_amd_agents_allow_access(
     }))
 }
 
-/// See `hsa.h`. This is a hint without an effect: GPUs can only use pageable memory that is locked.
-///
-/// # Safety
-/// Always sound.
+/// This is a hint without an effect: GPUs can only use pageable memory that is locked.
 pub unsafe fn hsa_memory_register(base: *mut c_void, size: usize) -> Status {
     if size == 0 && !base.is_null() {
         return Status::INVALID_ARGUMENT;
@@ -155,18 +134,11 @@ pub unsafe fn hsa_memory_register(base: *mut c_void, size: usize) -> Status {
     status(with(|_| Ok(())))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// Always sound.
 pub unsafe fn hsa_memory_deregister(_: *mut c_void, _: usize) -> Status {
     status(with(|_| Ok(())))
 }
 
-/// See `hsa.h`. Ownership has no effect here.
-///
-/// # Safety
-/// Always sound.
+/// Ownership has no effect here.
 pub unsafe fn hsa_memory_assign_agent(
     base: *mut c_void,
     agent: AgentHandle,

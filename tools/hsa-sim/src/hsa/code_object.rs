@@ -6,10 +6,7 @@ use crate::executables::storage::Storage;
 use hsa_abi::*;
 use std::ffi::{c_char, c_void};
 
-/// See `hsa.h`. The handle is that of a reader.
-///
-/// # Safety
-/// There are `size` bytes at `base`; `object` may be written.
+/// The handle is a reader's.
 pub unsafe fn hsa_code_object_deserialize(
     base: *mut c_void,
     size: usize,
@@ -25,10 +22,6 @@ pub unsafe fn hsa_code_object_deserialize(
     unsafe { add_reader(Storage::Copy { bytes }, object.cast()) }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// Always sound.
 pub unsafe fn hsa_code_object_destroy(object: CodeObjectHandle) -> Status {
     // SAFETY: always sound.
     match unsafe { hsa_code_object_reader_destroy(ReaderHandle(object.0)) } {
@@ -37,10 +30,6 @@ pub unsafe fn hsa_code_object_destroy(object: CodeObjectHandle) -> Status {
     }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_load_code_object(
     executable: ExecutableHandle,
     agent: AgentHandle,

@@ -12,10 +12,6 @@ use hsa_abi::newer::{
 use hsa_abi::*;
 use std::ffi::c_void;
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> Status {
     if to.is_null() || from.is_null() {
         return Status::INVALID_ARGUMENT;
@@ -31,10 +27,6 @@ pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize)
     )
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -> Status {
     if base.is_null() || !(base as usize).is_multiple_of(4) {
         return Status::INVALID_ARGUMENT;
@@ -83,7 +75,6 @@ unsafe fn dependencies(
 
 /// Requests a copy. `executor` gets the numbers of the destination's and the source's agent, and whether there are copy
 /// engines.
-#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 unsafe fn linear(
     to: *mut c_void,
     to_agent: AgentHandle,
@@ -147,11 +138,6 @@ fn executor_of(to: usize, from: usize, size: usize, has_engines: bool) -> Execut
     }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
-#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_memory_async_copy(
     to: *mut c_void,
     to_agent: AgentHandle,
@@ -201,10 +187,7 @@ unsafe fn engines(to: AgentHandle, from: AgentHandle, mask: *mut u32) -> Status 
     status(found.and_then(|engines| unsafe { put(mask, engines) }))
 }
 
-/// See `hsa_ext_amd.h`. The engines are never busy for long.
-///
-/// # Safety
-/// `mask` may be written.
+/// The engines are never busy for long.
 pub unsafe fn hsa_amd_memory_copy_engine_status(
     to: AgentHandle,
     from: AgentHandle,
@@ -214,10 +197,6 @@ pub unsafe fn hsa_amd_memory_copy_engine_status(
     unsafe { engines(to, from, mask) }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// `mask` may be written.
 pub unsafe fn hsa_amd_memory_get_preferred_copy_engine(
     to: AgentHandle,
     from: AgentHandle,
@@ -227,11 +206,6 @@ pub unsafe fn hsa_amd_memory_get_preferred_copy_engine(
     unsafe { engines(to, from, mask) }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
-#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_memory_async_copy_on_engine(
     to: *mut c_void,
     to_agent: AgentHandle,
@@ -271,11 +245,6 @@ pub unsafe fn hsa_amd_memory_async_copy_on_engine(
     })
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
-#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_memory_async_copy_rect(
     to: *const PitchedPointer,
     to_offset: *const Dim3,
@@ -345,10 +314,7 @@ pub unsafe fn hsa_amd_memory_async_copy_rect(
     status(run())
 }
 
-/// See `hsa_ext_amd.h`. Exchanges and indirect copies are not simulated.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
+/// Exchanges and indirect copies are not simulated.
 pub unsafe fn hsa_amd_memory_async_batch_copy(
     ops: *const MemoryCopyOp,
     op_count: u32,

@@ -9,9 +9,6 @@ use hsa_abi::*;
 use std::ffi::c_void;
 
 /// See `hsa_ext_amd.h` of newer ROCr.
-///
-/// # Safety
-/// `queue` may be written.
 pub unsafe fn hsa_amd_counted_queue_acquire(
     agent: AgentHandle,
     kind: u32,
@@ -42,9 +39,6 @@ pub unsafe fn hsa_amd_counted_queue_acquire(
 }
 
 /// See `hsa_ext_amd.h` of newer ROCr.
-///
-/// # Safety
-/// The caller does not use the queue any more.
 pub unsafe fn hsa_amd_counted_queue_release(queue: *mut Queue) -> Status {
     if let Err(status) = with(|_| Ok(())) {
         return status;

@@ -23,10 +23,6 @@ pub unsafe fn text(text: *const c_char) -> Result<String, Status> {
         .map_err(|_| Status::INVALID_SYMBOL_NAME)
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `executable` may be written.
 pub unsafe fn hsa_executable_create(
     profile: u32,
     executable_state: u32,
@@ -52,10 +48,6 @@ pub unsafe fn hsa_executable_create(
     created
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `executable` may be written.
 pub unsafe fn hsa_executable_create_alt(
     profile: u32,
     rounding: u32,
@@ -85,19 +77,11 @@ pub unsafe fn hsa_executable_create_alt(
     status(created.and_then(|handle| unsafe { put(executable, handle) }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// No kernel of the executable is running.
 pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Status {
     let _iteration = locked(&ITERATION);
     status(with(|state| state.destroy_executable(executable)))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_load_agent_code_object(
     executable: ExecutableHandle,
     agent: AgentHandle,
@@ -114,10 +98,6 @@ pub unsafe fn hsa_executable_load_agent_code_object(
     }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// Always sound.
 pub unsafe fn hsa_executable_freeze(
     executable: ExecutableHandle,
     _options: *const c_char,
@@ -132,10 +112,6 @@ pub unsafe fn hsa_executable_freeze(
     }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_executable_get_info(
     executable: ExecutableHandle,
     attribute: u32,
@@ -193,10 +169,6 @@ unsafe fn define(
     }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_global_variable_define(
     executable: ExecutableHandle,
     name: *const c_char,
@@ -206,10 +178,6 @@ pub unsafe fn hsa_executable_global_variable_define(
     unsafe { define(executable, None, name, address) }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_agent_global_variable_define(
     executable: ExecutableHandle,
     agent: AgentHandle,
@@ -220,10 +188,6 @@ pub unsafe fn hsa_executable_agent_global_variable_define(
     unsafe { define(executable, Some(agent), name, address) }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_readonly_variable_define(
     executable: ExecutableHandle,
     agent: AgentHandle,
@@ -234,20 +198,13 @@ pub unsafe fn hsa_executable_readonly_variable_define(
     unsafe { define(executable, Some(agent), name, address) }
 }
 
-/// See `hsa.h`. Errors were reported when the code objects were loaded.
-///
-/// # Safety
-/// `result` may be written.
+/// Errors were reported when the code objects were loaded.
 pub unsafe fn hsa_executable_validate(executable: ExecutableHandle, result: *mut u32) -> Status {
     let found = with(|state| state.executables.get(executable).map(|_| ()));
     // SAFETY: the caller's promise.
     status(found.and_then(|()| unsafe { put(result, 0) }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `result` may be written.
 pub unsafe fn hsa_executable_validate_alt(
     executable: ExecutableHandle,
     _options: *const c_char,

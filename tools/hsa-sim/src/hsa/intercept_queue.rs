@@ -9,11 +9,6 @@ use crate::sync::locked;
 use hsa_abi::*;
 use std::ffi::c_void;
 
-/// See `hsa_api_trace.h`.
-///
-/// # Safety
-/// As `hsa_queue_create`.
-#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_queue_intercept_create(
     agent: AgentHandle,
     size: u32,
@@ -40,10 +35,6 @@ pub unsafe fn hsa_amd_queue_intercept_create(
     unsafe { notifier::finish_creation(created, agent, queue) }
 }
 
-/// See `hsa_api_trace.h`.
-///
-/// # Safety
-/// As specified in `hsa_api_trace.h`.
 pub unsafe fn hsa_amd_queue_intercept_register(
     queue: *mut Queue,
     callback: PacketHandler,

@@ -67,10 +67,7 @@ fn refused(function: &str, why: &str) -> Status {
     Status::INVALID_ARGUMENT
 }
 
-/// See `hsa_ext_amd.h`. As the memory of an allocation is a number of pages, `size` may be rounded up to one.
-///
-/// # Safety
-/// `handle` is null or may be written.
+/// As the memory of an allocation is a number of pages, `size` may be rounded up to one.
 pub unsafe fn hsa_amd_ipc_memory_create(
     base: *mut c_void,
     size: usize,
@@ -95,10 +92,7 @@ pub unsafe fn hsa_amd_ipc_memory_create(
     }))
 }
 
-/// See `hsa_ext_amd.h`. As in ROCr, CPUs in the list are ignored.
-///
-/// # Safety
-/// `handle` is null or may be read, `agents` has `count` handles, and `base` is null or may be written.
+/// As in ROCr, CPUs in the list are ignored.
 pub unsafe fn hsa_amd_ipc_memory_attach(
     handle: *const IpcHandle,
     size: usize,
@@ -156,10 +150,7 @@ pub unsafe fn hsa_amd_ipc_memory_attach(
     status(attached.and_then(|address| unsafe { put(base.cast(), address) }))
 }
 
-/// See `hsa_ext_amd.h`. Each attachment has its own address.
-///
-/// # Safety
-/// The memory is not in use any more.
+/// Each attachment has its own address.
 pub unsafe fn hsa_amd_ipc_memory_detach(base: *mut c_void) -> Status {
     status(with(|state| {
         let State { agents, memory, .. } = state;

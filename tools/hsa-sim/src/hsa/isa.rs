@@ -26,10 +26,6 @@ fn isa(handle: IsaHandle) -> Result<Isa, Status> {
     number.and_then(Isa::numbered).ok_or(Status::INVALID_ISA)
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `name` is a C string, `out` may be written.
 pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut IsaHandle) -> Status {
     if name.is_null() {
         return Status::INVALID_ARGUMENT;
@@ -49,10 +45,7 @@ pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut IsaHandle) -> Sta
     })
 }
 
-/// See `hsa.h`. There is one call convention, 0.
-///
-/// # Safety
-/// `value` has memory for the attribute.
+/// There is one call convention, 0.
 pub unsafe fn hsa_isa_get_info(
     handle: IsaHandle,
     attribute: u32,
@@ -78,10 +71,6 @@ pub unsafe fn hsa_isa_get_info(
     }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_isa_get_info_alt(
     handle: IsaHandle,
     attribute: u32,
@@ -124,10 +113,6 @@ pub unsafe fn hsa_isa_get_info_alt(
     })
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `result` may be written.
 pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut bool) -> Status {
     status(
         with(|_| {
@@ -141,10 +126,7 @@ pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut
     )
 }
 
-/// See `hsa.h`. As in ROCr, an architecture has only its default wavefront.
-///
-/// # Safety
-/// As specified in `hsa.h`.
+/// As in ROCr, an architecture has only its default wavefront.
 pub unsafe fn hsa_isa_iterate_wavefronts(
     handle: IsaHandle,
     callback: WavefrontCallback,
@@ -158,10 +140,6 @@ pub unsafe fn hsa_isa_iterate_wavefronts(
     unsafe { visit(sizes, callback, data) }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_wavefront_get_info(
     wavefront: WavefrontHandle,
     attribute: u32,

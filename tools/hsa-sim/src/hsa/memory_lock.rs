@@ -8,10 +8,6 @@ use crate::state::{State, with};
 use hsa_abi::*;
 use std::ffi::{c_int, c_void};
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_memory_lock(
     base: *mut c_void,
     size: usize,
@@ -48,10 +44,6 @@ pub unsafe fn hsa_amd_memory_lock(
     status(locked.and_then(|()| unsafe { put(agent_base.cast(), base as usize) }))
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_memory_lock_to_pool(
     base: *mut c_void,
     size: usize,
@@ -69,10 +61,6 @@ pub unsafe fn hsa_amd_memory_lock_to_pool(
     }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// No agent uses the memory any more.
 pub unsafe fn hsa_amd_memory_unlock(base: *mut c_void) -> Status {
     status(with(|state| {
         let State { agents, memory, .. } = state;

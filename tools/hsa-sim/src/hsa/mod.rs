@@ -1,4 +1,9 @@
-//! HSA's functions, by subject. [`crate::api`] exports them.
+//! HSA's functions, by subject. [`crate::api`] exports them. `hsa.h`, `hsa_ext_amd.h`, `hsa_api_trace.h` and
+//! `hsa_ven_amd_loader.h` specify their arguments, results and safety conditions. A comment at a function says what is
+//! different here.
+
+#![expect(clippy::missing_safety_doc, reason = "specified by HSA's headers")]
+#![expect(clippy::too_many_arguments, reason = "HSA's signatures")]
 
 pub mod agent;
 pub mod allocation;

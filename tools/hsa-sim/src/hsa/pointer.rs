@@ -7,10 +7,6 @@ use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_void;
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_pointer_info(
     address: *const c_void,
     info: *mut PointerInfo,
@@ -105,10 +101,6 @@ fn allocation(
     }))
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// Always sound.
 pub unsafe fn hsa_amd_pointer_info_set_userdata(
     address: *const c_void,
     data: *mut c_void,
@@ -119,10 +111,6 @@ pub unsafe fn hsa_amd_pointer_info_set_userdata(
     })
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_register_deallocation_callback(
     base: *mut c_void,
     callback: DeallocationCallback,
@@ -134,10 +122,6 @@ pub unsafe fn hsa_amd_register_deallocation_callback(
     })
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// Always sound.
 pub unsafe fn hsa_amd_deregister_deallocation_callback(
     base: *mut c_void,
     callback: DeallocationCallback,

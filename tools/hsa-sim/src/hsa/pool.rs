@@ -23,10 +23,6 @@ const fn link(has_atomics: bool) -> LinkInfo {
     }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_agent_iterate_memory_pools(
     agent: AgentHandle,
     callback: PoolCallback,
@@ -37,10 +33,6 @@ pub unsafe fn hsa_amd_agent_iterate_memory_pools(
     unsafe { visit(pools, callback, data) }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_agent_iterate_regions(
     agent: AgentHandle,
     callback: RegionCallback,
@@ -54,10 +46,6 @@ pub unsafe fn hsa_agent_iterate_regions(
     unsafe { visit(regions, callback, data) }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_amd_memory_pool_get_info(
     handle: PoolHandle,
     attribute: u32,
@@ -99,10 +87,6 @@ pub unsafe fn hsa_amd_memory_pool_get_info(
     })
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_region_get_info(
     region: RegionHandle,
     attribute: u32,
@@ -136,10 +120,6 @@ pub unsafe fn hsa_region_get_info(
     unsafe { hsa_amd_memory_pool_get_info(region, same, value) }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_amd_agent_memory_pool_get_info(
     agent: AgentHandle,
     handle: PoolHandle,

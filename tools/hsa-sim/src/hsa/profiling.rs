@@ -10,19 +10,13 @@ use hsa_abi::*;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// See `hsa_ext_amd.h`. The times of kernels are only written while this is enabled.
-///
-/// # Safety
-/// `queue` is a queue of the runtime.
+/// The times of kernels are only written while this is enabled.
 pub unsafe fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, on: c_int) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
     status(unsafe { super::queue::set_profiling(queue, on != 0) })
 }
 
-/// See `hsa_ext_amd.h`. Copies that are requested while this is enabled have times.
-///
-/// # Safety
-/// Always sound.
+/// Copies that are requested while this is enabled have times.
 pub unsafe fn hsa_amd_profiling_async_copy_enable(on: bool) -> Status {
     status(with(|_| {
         copies::HAS_TIMES.store(on, Release);
@@ -64,10 +58,6 @@ fn both_to_system((start, end): (u64, u64)) -> (u64, u64) {
     (to_system(start), to_system(end))
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_profiling_get_dispatch_time(
     agent: AgentHandle,
     signal: SignalHandle,
@@ -81,10 +71,6 @@ pub unsafe fn hsa_amd_profiling_get_dispatch_time(
     )
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_profiling_get_async_copy_time(
     signal: SignalHandle,
     time: *mut DispatchTime,
@@ -103,10 +89,6 @@ pub unsafe fn hsa_amd_profiling_get_async_copy_time(
     }))
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// `system` may be written.
 pub unsafe fn hsa_amd_profiling_convert_tick_to_system_domain(
     agent: AgentHandle,
     tick: u64,

@@ -16,11 +16,6 @@ use std::sync::atomic::{
     Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
-#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_queue_create(
     agent: AgentHandle,
     size: u32,
@@ -47,10 +42,7 @@ pub unsafe fn hsa_queue_create(
     unsafe { notifier::finish_creation(created, agent, queue) }
 }
 
-/// See `hsa_api_trace.h`: the callback is called for each new queue.
-///
-/// # Safety
-/// As specified in `hsa_api_trace.h`.
+/// The callback is called for each new queue.
 pub unsafe fn hsa_amd_runtime_queue_create_register(
     callback: Option<QueueNotifier>,
     data: *mut c_void,
@@ -62,10 +54,6 @@ pub unsafe fn hsa_amd_runtime_queue_create_register(
     Status::SUCCESS
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
     cooperative::check(queue);
     exit::before_queue_is_destroyed();
@@ -73,10 +61,6 @@ pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
     status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { release(queue) }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
     status(unsafe { real_queue(queue) }.map(|queue| {
@@ -92,10 +76,7 @@ pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     }))
 }
 
-/// See `hsa_ext_amd.h`. Not for counted queues.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
+/// Not for counted queues.
 pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *const u32) -> Status {
     if !bits.is_multiple_of(32) || (bits > 0 && mask.is_null()) {
         return Status::INVALID_ARGUMENT;
@@ -104,10 +85,6 @@ pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *con
     status(with(|_| unsafe { check(queue) }).map(|()| unsafe { set_cu_mask(queue, bits, mask) }))
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Status {
     if bits == 0 || !bits.is_multiple_of(32) || mask.is_null() {
         return Status::INVALID_ARGUMENT;
@@ -123,10 +100,7 @@ pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut
     }))
 }
 
-/// See `hsa_ext_amd.h`. The model ignores priorities. Not for counted queues.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
+/// The model ignores priorities. Not for counted queues.
 pub unsafe fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> Status {
     if priority > 2 {
         return Status::INVALID_ARGUMENT;
@@ -135,10 +109,6 @@ pub unsafe fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> St
     status(with(|_| unsafe { check(queue) }))
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_amd_queue_get_info(
     queue: *mut Queue,
     attribute: u32,
@@ -159,10 +129,6 @@ pub unsafe fn hsa_amd_queue_get_info(
 
 macro_rules! index_functions {
     ($(fn $name:ident($($arg:ident),*) = $field:ident.$method:ident($($order:ident),*) $($map:ident)?;)*) => {$(
-        /// See `hsa.h`.
-        ///
-        /// # Safety
-        /// As specified in `hsa.h`.
         pub unsafe fn $name(queue: *const Queue, $($arg: u64),*) -> index_functions!(@type $method) {
             // SAFETY: the caller's promise.
             let index = &unsafe { indexes(queue) }.$field;

@@ -57,9 +57,6 @@ fn create(desc: &QueueCreateDesc, agent: AgentHandle) -> Result<*mut Queue, Stat
 
 /// See `hsa_ext_amd.h` of ROCm 10. An error of one queue does not prevent the creation of the others. Returns the first
 /// error.
-///
-/// # Safety
-/// `descs` has `count` descriptors.
 pub unsafe fn hsa_amd_queue_create(
     agent: AgentHandle,
     descs: *mut QueueCreateDesc,

@@ -8,10 +8,6 @@ use hsa_abi::*;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `reader` may be written.
 pub unsafe fn hsa_code_object_reader_create_from_file(
     file: c_int,
     reader: *mut ReaderHandle,
@@ -56,10 +52,6 @@ pub unsafe fn reader_of_file(
     unsafe { add_reader(storage, reader) }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_code_object_reader_create_from_memory(
     base: *const c_void,
     size: usize,
@@ -87,10 +79,6 @@ pub unsafe fn add_reader(storage: Storage, reader: *mut ReaderHandle) -> Status 
     status(added.and_then(|handle| unsafe { put(reader, handle) }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// Always sound.
 pub unsafe fn hsa_code_object_reader_destroy(reader: ReaderHandle) -> Status {
     status(with(|state| {
         let removed = state.executables.readers.remove(&reader);

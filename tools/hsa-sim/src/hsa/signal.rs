@@ -9,10 +9,6 @@ use crate::state::with;
 use hsa_abi::*;
 use std::sync::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_signal_create(
     value: SignalValue,
     consumers: u32,
@@ -23,10 +19,6 @@ pub unsafe fn hsa_signal_create(
     unsafe { hsa_amd_signal_create(value, consumers, agents, 0, signal) }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_signal_create(
     value: SignalValue,
     consumers: u32,
@@ -48,10 +40,6 @@ pub unsafe fn hsa_amd_signal_create(
     )
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_signal_destroy(signal: SignalHandle) -> Status {
     if signal == SignalHandle(0) {
         return Status::INVALID_ARGUMENT;
@@ -70,10 +58,6 @@ pub unsafe fn hsa_signal_destroy(signal: SignalHandle) -> Status {
 
 macro_rules! loads {
     ($($name:ident)*) => {$(
-        /// See `hsa.h`.
-        ///
-        /// # Safety
-        /// As specified in `hsa.h`.
         pub unsafe fn $name(signal: SignalHandle) -> SignalValue {
             // SAFETY: the caller's promise.
             let value = unsafe { valid(signal) }.value.load(Acquire);
@@ -103,10 +87,6 @@ unsafe fn store(signal: SignalHandle, value: SignalValue, notifies: bool) {
 
 macro_rules! stores {
     ($($name:ident: $notifies:literal)*) => {$(
-        /// See `hsa.h`.
-        ///
-        /// # Safety
-        /// As specified in `hsa.h`.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
             unsafe { store(signal, value, $notifies) }
@@ -123,10 +103,7 @@ stores! {
 
 macro_rules! updates {
     ($($name:ident: $fetch:ident)*) => {$(
-        /// See `hsa.h`. The memory order is that of the strongest variant.
-        ///
-        /// # Safety
-        /// As specified in `hsa.h`.
+        /// The memory order is the strongest variant's.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
             unsafe { valid(signal) }.value.$fetch(value, AcqRel);
@@ -160,10 +137,6 @@ updates! {
 
 macro_rules! exchanges {
     ($($name:ident)*) => {$(
-        /// See `hsa.h`.
-        ///
-        /// # Safety
-        /// As specified in `hsa.h`.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) -> SignalValue {
             // SAFETY: the caller's promise.
             let old = unsafe { valid(signal) }.value.swap(value, AcqRel);
@@ -182,10 +155,6 @@ exchanges! {
 
 macro_rules! compares {
     ($($name:ident)*) => {$(
-        /// See `hsa.h`.
-        ///
-        /// # Safety
-        /// As specified in `hsa.h`.
         pub unsafe fn $name(
             signal: SignalHandle,
             expected: SignalValue,
@@ -209,10 +178,6 @@ compares! {
 
 macro_rules! waits {
     ($($name:ident)*) => {$(
-        /// See `hsa.h`.
-        ///
-        /// # Safety
-        /// As specified in `hsa.h`.
         pub unsafe fn $name(
             signal: SignalHandle,
             condition: u32,
@@ -253,10 +218,6 @@ unsafe fn awaited<'a>(
         .collect()
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_signal_wait_any(
     count: u32,
     signals: *const SignalHandle,
@@ -288,10 +249,6 @@ pub unsafe fn hsa_amd_signal_wait_any(
     }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_signal_wait_all(
     count: u32,
     signals: *const SignalHandle,
@@ -324,10 +281,6 @@ pub unsafe fn hsa_amd_signal_wait_all(
     }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// `value` may be written.
 pub unsafe fn hsa_amd_signal_value_pointer(
     signal: SignalHandle,
     value: *mut *mut SignalValue,

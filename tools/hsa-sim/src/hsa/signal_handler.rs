@@ -13,10 +13,6 @@ fn add(handler: Handler) -> Status {
     }
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_signal_async_handler(
     signal: SignalHandle,
     condition: u32,
@@ -37,10 +33,6 @@ pub unsafe fn hsa_amd_signal_async_handler(
     })
 }
 
-/// See `hsa_ext_amd.h`.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_async_function(
     callback: unsafe extern "C" fn(*mut c_void),
     data: *mut c_void,

@@ -10,10 +10,6 @@ use std::ffi::{c_char, c_void};
 
 const ARGUMENT_ALIGNMENT: u32 = 16;
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_get_symbol_by_name(
     executable: ExecutableHandle,
     name: *const c_char,
@@ -41,10 +37,6 @@ pub unsafe fn hsa_executable_get_symbol_by_name(
     status(found.and_then(|found| unsafe { put(symbol, found) }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_get_symbol(
     executable: ExecutableHandle,
     module: *const c_char,
@@ -61,10 +53,6 @@ pub unsafe fn hsa_executable_get_symbol(
     unsafe { hsa_executable_get_symbol_by_name(executable, name, &agent, symbol) }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_executable_symbol_get_info(
     symbol: SymbolHandle,
     attribute: u32,
@@ -167,10 +155,6 @@ pub unsafe fn hsa_executable_symbol_get_info(
     }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_iterate_symbols(
     executable: ExecutableHandle,
     callback: SymbolCallback,
@@ -190,10 +174,6 @@ pub unsafe fn hsa_executable_iterate_symbols(
     Status::SUCCESS
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_iterate_agent_symbols(
     executable: ExecutableHandle,
     agent: AgentHandle,
@@ -224,10 +204,7 @@ pub unsafe fn hsa_executable_iterate_agent_symbols(
     Status::SUCCESS
 }
 
-/// See `hsa.h`. Agent code objects define no program symbols.
-///
-/// # Safety
-/// Always sound.
+/// Agent code objects define no program symbols.
 pub unsafe fn hsa_executable_iterate_program_symbols(
     executable: ExecutableHandle,
     _: SymbolCallback,

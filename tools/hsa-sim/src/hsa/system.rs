@@ -16,10 +16,6 @@ pub fn extensions() -> [u8; 128] {
     bits
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `value` has memory for the attribute.
 pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status {
     if is_loading() {
         // SAFETY: the caller's promise.
@@ -88,10 +84,6 @@ fn is_extension(extension: u16) -> Result<(), Status> {
     }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `result` may be written.
 pub unsafe fn hsa_system_extension_supported(
     extension: u16,
     major: u16,
@@ -105,10 +97,6 @@ pub unsafe fn hsa_system_extension_supported(
     }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `minor` and `result` may be written.
 pub unsafe fn hsa_system_major_extension_supported(
     extension: u16,
     major: u16,
@@ -127,10 +115,6 @@ pub unsafe fn hsa_system_major_extension_supported(
     }))
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `result` may be written.
 pub unsafe fn hsa_agent_extension_supported(
     extension: u16,
     agent: AgentHandle,
@@ -145,10 +129,6 @@ pub unsafe fn hsa_agent_extension_supported(
     }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `minor` and `result` may be written.
 pub unsafe fn hsa_agent_major_extension_supported(
     extension: u16,
     agent: AgentHandle,
@@ -163,10 +143,6 @@ pub unsafe fn hsa_agent_major_extension_supported(
     }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `table` has memory for the table of that version.
 pub unsafe fn hsa_system_get_extension_table(
     extension: u16,
     major: u16,
@@ -182,10 +158,6 @@ pub unsafe fn hsa_system_get_extension_table(
     }
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `table` has memory for `length` bytes.
 pub unsafe fn hsa_system_get_major_extension_table(
     extension: u16,
     major: u16,
@@ -210,10 +182,6 @@ pub unsafe fn hsa_system_get_major_extension_table(
     Status::SUCCESS
 }
 
-/// See `hsa.h`.
-///
-/// # Safety
-/// `name` may be written.
 pub unsafe fn hsa_extension_get_name(extension: u16, name: *mut *const c_char) -> Status {
     let text = match extension {
         HSA_EXTENSION_FINALIZER => c"HSA_EXTENSION_FINALIZER",
@@ -228,10 +196,7 @@ pub unsafe fn hsa_extension_get_name(extension: u16, name: *mut *const c_char) -
     status(with(|_| Ok(())).and_then(|()| unsafe { put(name.cast(), text.as_ptr() as usize) }))
 }
 
-/// See `hsa.h`. The text is the status's name.
-///
-/// # Safety
-/// `text` may be written.
+/// The text is the status's name.
 pub unsafe fn hsa_status_string(code: Status, text: *mut *const c_char) -> Status {
     let Some(name) = code.name() else {
         return Status::INVALID_ARGUMENT;
@@ -240,10 +205,7 @@ pub unsafe fn hsa_status_string(code: Status, text: *mut *const c_char) -> Statu
     status(with(|_| Ok(())).and_then(|()| unsafe { put(text.cast(), name.as_ptr() as usize) }))
 }
 
-/// See `hsa_ext_amd.h`. The only event that the simulator reports is the memory fault of a kernel.
-///
-/// # Safety
-/// As specified in `hsa_ext_amd.h`.
+/// The only event that the simulator reports is the memory fault of a kernel.
 pub unsafe fn hsa_amd_register_system_event_handler(
     callback: SystemEventCallback,
     data: *mut c_void,
@@ -255,10 +217,7 @@ pub unsafe fn hsa_amd_register_system_event_handler(
     Status::SUCCESS
 }
 
-/// See `hsa_ext_amd.h`. The simulator has no log.
-///
-/// # Safety
-/// Always sound.
+/// The simulator has no log.
 pub unsafe fn hsa_amd_enable_logging(_flags: *mut u8, _file: *mut c_void) -> Status {
     status(with(|_| Ok(())))
 }

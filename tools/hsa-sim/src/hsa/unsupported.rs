@@ -9,9 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 macro_rules! unsupported {
     ($($name:ident($($ty:ty),*);)*) => {$(
         /// Not supported.
-        ///
-        /// # Safety
-        /// Always sound.
         pub unsafe fn $name($(_: $ty),*) -> Status {
             static IS_KNOWN: AtomicBool = AtomicBool::new(false);
             if !IS_KNOWN.swap(true, Relaxed) {

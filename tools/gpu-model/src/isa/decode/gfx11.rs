@@ -3,9 +3,8 @@
 use super::super::architecture::Architecture;
 use super::super::encoding::Encoding;
 use super::super::inst::{Dpp, Dual, Inst};
-use super::super::op::Op;
 use super::super::operand::Operand;
-use super::super::tables::{Kind, Spec, flag};
+use super::super::tables::{Kind, Op, Spec, flag};
 use super::check::{File, gfx11 as check};
 use super::decoder::{Decoder, bit, field, sign_extend, unused};
 use super::error::DecodeError::{self, Short, Unknown};

@@ -1,64 +1,77 @@
 //! The operations of each architecture, with their opcodes and operands. Decoder, assembly text and executors use these
-//! tables.
-//!
-//! The syntax of a row is `opcode NAME: destinations = sources | flags;`, with operands in the assembler's order. If LLVM's
-//! mnemonic for the architecture is not the operation's name, the row is `opcode NAME as MNEMONIC: …`. The `_e64` forms of
-//! VOP1, VOP2 and VOPC do not have their own rows.
+//! tables. [`rows`] has one row for all architectures; the tables are expanded from it at compile time.
 
-mod gfx11;
-mod gfx9;
+mod kind;
+mod rows;
 mod spec;
 
-pub use spec::{Kind, Spec, flag};
+pub use kind::{Kind, flag};
+pub use rows::Op;
+pub use spec::Spec;
 
 use super::architecture::Architecture;
 use super::encoding::Encoding;
-use super::op::Op;
+use rows::{OTHERS, ROWS};
 
-const FORMATS: usize = Encoding::COUNT;
+/// The rows of an architecture. The other elements are `None`.
+type Specs = [Option<Spec>; ROWS.len() + OTHERS.len()];
+
+const fn specs(arch: Architecture) -> Specs {
+    let mut specs = [const { None }; ROWS.len() + OTHERS.len()];
+    let mut i = 0;
+    while i < specs.len() {
+        let row = if i < ROWS.len() {
+            &ROWS[i]
+        } else {
+            &OTHERS[i - ROWS.len()]
+        };
+        specs[i] = Spec::new(row, arch);
+        i += 1;
+    }
+    specs
+}
 
 /// The operations of an architecture, by opcode and by operation.
 struct Table {
-    by_code: [[Option<&'static Spec>; 1024]; FORMATS],
+    by_code: [[Option<&'static Spec>; 1024]; Encoding::COUNT],
     by_op: [Option<&'static Spec>; Op::ALL.len()],
 }
 
 impl Table {
-    const fn new(parts: &[&'static [Spec]]) -> Table {
+    const fn new(specs: &'static Specs) -> Table {
         let mut table = Table {
-            by_code: [[None; 1024]; FORMATS],
+            by_code: [[None; 1024]; Encoding::COUNT],
             by_op: [None; Op::ALL.len()],
         };
-        let mut part = 0;
-        while part < parts.len() {
-            let mut i = 0;
-            while i < parts[part].len() {
-                let row = &parts[part][i];
+        let mut i = 0;
+        while i < specs.len() {
+            if let Some(row) = &specs[i] {
                 let code = &mut table.by_code[row.format as usize][row.code as usize];
                 assert!(code.is_none(), "two rows with one opcode");
                 *code = Some(row);
                 let op = &mut table.by_op[row.op as usize];
                 assert!(op.is_none(), "two rows with one operation");
                 *op = Some(row);
-                i += 1;
             }
-            part += 1;
+            i += 1;
         }
         table
     }
 }
 
-static GFX11: Table = Table::new(&[gfx11::ROWS]);
-static GFX90A: Table = Table::new(&[gfx9::ROWS, gfx9::GFX90A]);
-static GFX942: Table = Table::new(&[gfx9::ROWS, gfx9::GFX942]);
-
 impl Architecture {
     fn table(self) -> &'static Table {
-        match self {
-            Architecture::Gfx11 => &GFX11,
-            Architecture::Gfx90a => &GFX90A,
-            Architecture::Gfx942 => &GFX942,
-        }
+        static SPECS: [Specs; 3] = [
+            specs(Architecture::Gfx11),
+            specs(Architecture::Gfx90a),
+            specs(Architecture::Gfx942),
+        ];
+        static TABLES: [Table; 3] = [
+            Table::new(&SPECS[0]),
+            Table::new(&SPECS[1]),
+            Table::new(&SPECS[2]),
+        ];
+        &TABLES[self as usize]
     }
 
     /// The operation's row, if the architecture has the operation.
