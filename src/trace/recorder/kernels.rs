@@ -16,6 +16,21 @@ pub enum Registers {
     },
 }
 
+impl Registers {
+    /// The values of a record's fields `vgprs`, `accum_vgprs` and `sgprs`.
+    pub fn fields(self) -> Option<[u16; 3]> {
+        match self {
+            Registers::Unknown => None,
+            Registers::Amd {
+                vgprs,
+                accum_vgprs,
+                sgprs,
+            } => Some([vgprs, accum_vgprs, sgprs]),
+            Registers::Nvidia { per_thread } => Some([per_thread, 0, 0]),
+        }
+    }
+}
+
 /// What is constant in all dispatches of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {

@@ -126,18 +126,13 @@ impl Recorder {
         record.kernarg = kernel.kernarg.into();
         record.lds = kernel.lds.into();
         record.scratch = kernel.scratch.into();
-        match kernel.registers {
-            Registers::Unknown => record.head.flags = flag::NO_REGISTERS.into(),
-            Registers::Amd {
-                vgprs,
-                accum_vgprs,
-                sgprs,
-            } => {
-                record.vgprs = vgprs.into();
-                record.accum_vgprs = accum_vgprs.into();
-                record.sgprs = sgprs.into();
-            }
-            Registers::Nvidia { per_thread } => record.vgprs = per_thread.into(),
+        match kernel
+            .registers
+            .fields()
+            .map(|counts| counts.map(Into::into))
+        {
+            Some(counts) => [record.vgprs, record.accum_vgprs, record.sgprs] = counts,
+            None => record.head.flags = flag::NO_REGISTERS.into(),
         }
         self.append(record, Count::DroppedOthers);
         self.kernels.add(kernel);
@@ -176,20 +171,10 @@ impl Recorder {
         self.add_streams_up_to(record.stream.get());
         self.last_dispatch += 1;
         record.head.id = self.last_dispatch.into();
-        match self.kernels.registers(record.kernel.get()) {
-            Registers::Unknown => {
-                record.head.flags = (record.head.flags.get() | flag::NO_REGISTERS).into();
-            }
-            Registers::Amd {
-                vgprs,
-                accum_vgprs,
-                sgprs,
-            } => {
-                record.vgprs = vgprs.into();
-                record.accum_vgprs = accum_vgprs.into();
-                record.sgprs = sgprs.into();
-            }
-            Registers::Nvidia { per_thread } => record.vgprs = per_thread.into(),
+        let registers = self.kernels.registers(record.kernel.get());
+        match registers.fields().map(|counts| counts.map(Into::into)) {
+            Some(counts) => [record.vgprs, record.accum_vgprs, record.sgprs] = counts,
+            None => record.head.flags = (record.head.flags.get() | flag::NO_REGISTERS).into(),
         }
         self.append(record, Count::DroppedDispatches);
     }

@@ -154,20 +154,13 @@ impl State {
             self.sources.iter_mut().for_each(|source| source.starting());
         }
         let is_changed = recording::set(on);
-        if !on {
-            self.sources
-                .iter_mut()
-                .for_each(|source| source.switched(on));
+        for source in &mut self.sources {
+            source.switched(on);
         }
         if is_changed {
             self.history.changed(on, before, &mut self.recorder);
         } else {
             self.history.unchanged(on);
-        }
-        if on {
-            self.sources
-                .iter_mut()
-                .for_each(|source| source.switched(on));
         }
     }
 
@@ -311,7 +304,7 @@ enum Settled {
 /// Does `work` with one of the sources, under the session's lock. `None`: this process is not traced, or see
 /// [`begin_locking`].
 pub fn with_source<S: Source, R>(work: impl FnOnce(&mut S, &mut Recorder) -> R) -> Option<R> {
-    let found = session()?.with(|state| {
+    let found = with(|state| {
         let mut sources = state.sources.iter_mut();
         let source = sources.find_map(|s| (&mut **s as &mut dyn Any).downcast_mut())?;
         Some(work(source, &mut state.recorder))
@@ -321,21 +314,22 @@ pub fn with_source<S: Source, R>(work: impl FnOnce(&mut S, &mut Recorder) -> R) 
 
 /// Whether all GPU runtimes are stopped.
 pub fn is_stopped() -> bool {
-    session().is_none_or(|session| session.with(|state| state.is_stopped()) == Some(true))
+    with(|state| state.is_stopped()) == Some(true)
+}
+
+/// As [`Session::with`]. `None` also if this process is not traced.
+fn with<R>(work: impl FnOnce(&mut State) -> R) -> Option<R> {
+    session()?.with(work)
 }
 
 /// Records what is complete.
 pub fn poll() {
-    if let Some(session) = session() {
-        session.with(State::poll);
-    }
+    with(State::poll);
 }
 
 /// Records what is in flight as unfinished, and closes the file until there are more records.
 pub fn stop() {
-    if let Some(session) = session() {
-        session.with(State::stop);
-    }
+    with(State::stop);
 }
 
 /// At the program's exit: waits up to `limit` for what is in flight, records the rest as unfinished and closes the file.
@@ -362,9 +356,7 @@ pub fn finish(limit: Duration) {
 
 /// The process ends: what was submitted after [`finish`] is recorded as unfinished.
 pub fn end() {
-    if let Some(session) = session() {
-        session.with(State::end);
-    }
+    with(State::end);
 }
 
 /// The program starts or stops the recording. Without a trace, this has an effect only if the trace begins later.
