@@ -181,7 +181,7 @@ pub struct CopyCall {
 pub struct StartedCopy {
     /// When the function was called, in ticks of the runtime's system clock.
     pub time: u64,
-    /// See `trace/watched_signals.rs`.
+    /// See `trace/hsa/watched_signals.rs`.
     pub watch: Option<u32>,
 }
 

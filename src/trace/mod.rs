@@ -1,69 +1,41 @@
 //! The trace (`DEVPROF_TRACE`): all kernel dispatches and the API calls that launched them, with their times. On
 //! request also all other API calls, copies of memory and the program's markers.
 //!
-//! The stages of a dispatch and their modules:
+//! The [`recorder`] owns the trace file and the tables that its records refer to. The [`session`] polls a list of sources,
+//! each of which makes one kind of records; it knows no GPU runtime.
 //!
-//! | stage | module |
+//! | source | records |
 //! | --- | --- |
-//! | whether anything is recorded now | [`recording`]; [`switches`] |
-//! | the API call in progress on a thread, and its stream | [`hip_calls`], [`calls`], [`streams`] |
-//! | which thread writes a packet, and when | [`packet_origins`] |
-//! | processing the packets that the program writes | [`capture`] |
-//! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
-//! | the program's own completion signals | [`watched_signals`] |
-//! | the dispatch's kernel, times and record | [`complete`], [`agents`], [`kernel_index`], [`dispatch_clock`] |
-//! | the records of streams | [`stream_records`] |
-//! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
-//! | writing the file | [`file`], [`file_name`] |
+//! | [`dispatches`] | dispatches in HSA's queues |
+//! | [`copies`] | HSA's copies and fills, if requested |
+//! | [`cuda`] | CUDA's kernels and copies, from CUPTI |
+//! | [`calls`] | API calls |
+//! | [`markers`] | the program's markers, ranges and names |
 //!
-//! CUDA's kernels and copies come from CUPTI (`gpu/cuda/activity.rs`): [`cuda_calls`] observes the API calls, [`cuda_launches`]
-//! keeps them until their records arrive, and [`cuda_records`] writes these.
-//!
-//! The program's markers are separate: [`roctx`] and [`nvtx`] have the functions, [`markers`] passes the events of each thread to
-//! the completion thread ([`thread_queues`]), and [`marker_ranges`] and [`marker_records`] make
-//! records of them.
-//!
-//! [`session`] manages the trace of this process from its start to its end.
+//! They share [`hsa`] (the state of HSA, and the program's signals), [`devices`] and [`queues`] (from the program's threads
+//! to the completion thread). [`start`] begins the trace.
 
-mod agents;
-mod atomics;
 pub mod calls;
-mod capture;
-mod clock;
-mod complete;
 pub mod copies;
-mod copy_records;
-pub mod cuda_calls;
-mod cuda_launches;
-mod cuda_records;
-mod dispatch_clock;
-mod fifo;
-mod file;
-mod file_name;
-pub mod hip_calls;
-mod hip_functions;
-mod in_flight;
-mod kernel_index;
-mod marker_domains;
-mod marker_ranges;
-mod marker_records;
+mod cuda;
+mod devices;
+mod dispatches;
+mod hsa;
 mod markers;
-mod nvtx;
-mod packet_origins;
-mod poll_flag;
-mod recording;
-pub mod roctx;
+mod queues;
+mod recorder;
 mod session;
-mod stream_records;
-pub mod streams;
-mod switches;
-mod thread_queues;
-mod wakeup;
-mod watched_signals;
+mod start;
 
-pub use session::{
-    activities_expected, context_destroying, cuda_now, cuda_started, dispatch_time, end, finish,
-    flush, frozen, in_child, pause, prepare, profiler_switched, queue_created, release, resume,
-    set_recording, signal_changed, signal_changing, signal_comparing, signal_destroying,
-    slots_reserved, start, start_cuda,
+pub use calls::hip_calls;
+pub use cuda::calls as cuda_calls;
+pub use cuda::{activities_expected, context_destroying, cuda_now, cuda_started};
+pub use dispatches::{
+    dispatch_time, frozen, pause, queue_created, release, resume, signal_changed, signal_changing,
+    signal_comparing, signal_destroying, slots_reserved,
 };
+pub use markers::roctx;
+pub use recorder::streams;
+pub use session::recording::prepare;
+pub use session::{end, finish, flush, set_recording};
+pub use start::{in_child, profiler_switched, start, start_cuda};

@@ -1,0 +1,81 @@
+//! Records markers, ranges and names.
+
+use super::entries;
+use super::ranges::{Action, Named, Ranges};
+use crate::gpu::hsa::gpus;
+use crate::trace::recorder::{Recorder, clock};
+use crate::trace::session::{Progress, Source};
+use crate::trace::{calls, devices};
+use hsa_abi::AgentHandle;
+use tracefile::format::{self, Count, Record, named};
+
+#[derive(Default)]
+pub struct Markers {
+    ranges: Ranges,
+}
+
+impl Source for Markers {
+    /// Records marks, ranges that have ended, and names.
+    fn poll(&mut self, to: &mut Recorder) -> Progress {
+        let ranges = &mut self.ranges;
+        let dropped = entries::collect(|thread, entry| match entry {
+            Some(mut entry) => {
+                if entry.is_early && !clock::early_is_valid() {
+                    entry.time = calls::started();
+                }
+                ranges.take(thread, entry, to);
+            }
+            None => ranges.end_thread(thread, clock::now(), to),
+        });
+        ranges.end_round();
+        to.add_to_counter(Count::DroppedMarkers, dropped);
+        for name in std::mem::take(&mut ranges.names) {
+            record_name(&name, to);
+        }
+        Progress {
+            recorded: std::mem::take(&mut ranges.processed),
+            ..Progress::default()
+        }
+    }
+
+    fn stop(&mut self, to: &mut Recorder) {
+        self.poll(to);
+    }
+
+    /// Records the ranges that have not ended.
+    fn end(&mut self, to: &mut Recorder) {
+        self.poll(to);
+        let now = clock::now();
+        let ranges = &mut self.ranges;
+        entries::each_thread(|thread| ranges.end_thread(thread, now, to));
+        ranges.end_process(now, to);
+    }
+
+    fn has_work(&self) -> bool {
+        entries::has_records()
+    }
+}
+
+/// Records a name. A name of a GPU that does not exist is ignored.
+fn record_name(name: &Named, to: &mut Recorder) {
+    let (what, id) = match name.action {
+        Action::NameAgent => (named::AGENT, gpus::index(AgentHandle(name.value))),
+        Action::NameDevice => (named::AGENT, gpus::index_of_hip_device(name.value)),
+        Action::NameCudaDevice => {
+            let index = devices::cuda_index(name.value as u32, to);
+            (named::AGENT, Some(index))
+        }
+        Action::NameStream => {
+            let id = name.value as u32;
+            to.add_streams_up_to(id);
+            (named::STREAM, Some(id))
+        }
+        _ if name.value != 0 => (named::THREAD, Some(name.value as u32)),
+        _ => (named::THREAD, Some(name.thread)),
+    };
+    let Some(id) = id else { return };
+    let mut record = format::Name::new(id.into(), 0);
+    record.what = what.into();
+    record.text = name.text.into();
+    to.append(record, Count::DroppedMarkers);
+}
