@@ -12,7 +12,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// something was lost, which is reported on stderr.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
-    leader::status(leader::request(Request::Collect { wait: true }))
+    leader::status(leader::request(Request::Collect {}))
 }
 
 /// Waits for running kernels, resets the counters of all loaded code objects, and discards earlier counts. Returns 0,

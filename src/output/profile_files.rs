@@ -93,28 +93,21 @@ pub struct Files {
     wait: Wait,
 }
 
-/// The executables that a drain has collected.
-pub enum Drained<'a> {
-    /// All that exist.
-    All(&'a HashSet<ExecutableId>),
-    Some,
-}
-
 impl Files {
-    /// Writes the profiles.
+    /// Writes the profiles. `existing`: all executables that exist, if all were drained.
     pub fn write(
         &mut self,
         agents: &[Agent],
         settings: &Settings,
         mut profiles: Vec<Profile>,
-        drained: Drained,
+        existing: Option<&HashSet<ExecutableId>>,
         outcome: &mut Outcome,
     ) {
         // For code objects whose unloading was not observed, the counts of the last drain are kept.
-        if let Drained::All(executables) = drained {
+        if let Some(existing) = existing {
             for slot in &mut self.slots {
                 let all: Vec<_> = slot.loaded.keys().copied().collect();
-                for id in all.iter().filter(|loaded| !executables.contains(loaded)) {
+                for id in all.iter().filter(|loaded| !existing.contains(loaded)) {
                     slot.unload(*id);
                 }
             }
@@ -135,7 +128,7 @@ impl Files {
             directory: std::env::current_dir().unwrap_or_default(),
             loaded: settings.loaded,
         };
-        if let Drained::All(_) = drained {
+        if existing.is_some() {
             // The pattern may have changed, also for code objects that are unloaded.
             changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));
         }

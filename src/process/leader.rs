@@ -103,7 +103,7 @@ pub fn request(request: Request) -> u64 {
     }
     match (request, OTHER_VERSION_LEADS.load(Ordering::Acquire)) {
         // The caller needs an answer.
-        (Request::Collect { .. } | Request::Reset {}, true) => REFUSED,
+        (Request::Collect {} | Request::Reset {}, true) => REFUSED,
         _ => 0,
     }
 }

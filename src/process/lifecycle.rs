@@ -5,7 +5,7 @@
 
 use super::trace_guard::HAS_CUDA;
 use crate::drain::DrainState;
-use crate::drain::scope::Executables;
+use crate::drain::kind::{DrainKind, Executables};
 use crate::gpu::cuda::cuda_runtime::{self, Cuda};
 use crate::gpu::hsa::hsa_runtime::{self, Hsa};
 use crate::gpu::hsa::queues;
@@ -87,6 +87,15 @@ impl GpuRuntime {
         }
     }
 
+    /// The runtime that has loaded an executable. Searches for it.
+    pub fn find(executable: ExecutableId) -> Option<Result<GpuRuntime, Error>> {
+        if HAS_CUDA && cuda_runtime::is_module(executable) {
+            cuda_runtime::find().map(|found| found.map(GpuRuntime::Cuda))
+        } else {
+            hsa_runtime::find().map(|found| found.map(GpuRuntime::Hsa))
+        }
+    }
+
     pub fn requests(&self) -> &dyn Runtime {
         match self {
             GpuRuntime::Hsa(hsa) => *hsa,
@@ -138,9 +147,9 @@ impl ExecutableStates {
 
 impl State {
     /// Whether another thread ends the process.
-    fn is_too_late(&self, purpose: Purpose) -> bool {
+    fn is_too_late(&self, kind: DrainKind) -> bool {
         let ends_elsewhere = |ending| ending != threads::thread_id();
-        purpose == Purpose::Any && self.ending.is_some_and(ends_elsewhere)
+        kind.is_complete() && self.ending.is_some_and(ends_elsewhere)
     }
 
     /// An executable was destroyed.
@@ -529,15 +538,6 @@ pub fn in_child(mut is_owner: bool) -> bool {
     is_owner
 }
 
-/// Why a drain needs the state.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// After a thread has begun to end the process, only that thread may drain.
-    Any,
-    /// The destruction of an executable, or a snapshot: allowed on all threads until the process has ended.
-    UntilTheEnd,
-}
-
 /// The state during a drain.
 pub struct Entered {
     state: MutexGuard<'static, State>,
@@ -564,20 +564,20 @@ impl Entered {
 }
 
 /// Locks the state for a drain. `None` if the runtime is not initialized, so there is nothing to drain.
-pub fn enter(runtime: GpuRuntime, purpose: Purpose) -> Result<Option<Entered>, Error> {
+pub fn enter(runtime: GpuRuntime, kind: DrainKind) -> Result<Option<Entered>, Error> {
     let state = match runtime {
-        GpuRuntime::Hsa(hsa) => enter_hsa(hsa, purpose)?,
-        GpuRuntime::Cuda(cuda) => enter_cuda(cuda, purpose),
+        GpuRuntime::Hsa(hsa) => enter_hsa(hsa, kind)?,
+        GpuRuntime::Cuda(cuda) => enter_cuda(cuda, kind),
     };
     Ok(state.map(|state| Entered { state, runtime }))
 }
 
-fn enter_cuda(cuda: Cuda, purpose: Purpose) -> Option<MutexGuard<'static, State>> {
+fn enter_cuda(cuda: Cuda, kind: DrainKind) -> Option<MutexGuard<'static, State>> {
     if cuda_is_inherited() {
         return None;
     }
     let mut state = lock_state();
-    if state.is_too_late(purpose) || !cuda.is_up() {
+    if state.is_too_late(kind) || !cuda.is_up() {
         return None;
     }
     state.observe(&cuda.executables());
@@ -586,7 +586,7 @@ fn enter_cuda(cuda: Cuda, purpose: Purpose) -> Option<MutexGuard<'static, State>
 
 /// Waits for transitions of other threads: HSA's functions must not be called during them. No thread that reports its
 /// transitions begins one while the state is locked.
-fn enter_hsa(hsa: &Hsa, purpose: Purpose) -> Result<Option<MutexGuard<'static, State>>, Error> {
+fn enter_hsa(hsa: &Hsa, kind: DrainKind) -> Result<Option<MutexGuard<'static, State>>, Error> {
     let this = threads::thread_id();
     let is_in_transition = |state: &mut State| {
         let transitions = &state.hsa.transitions;
@@ -596,7 +596,7 @@ fn enter_hsa(hsa: &Hsa, purpose: Purpose) -> Result<Option<MutexGuard<'static, S
         .wait_timeout_while(lock_state(), settings().sync_limit, is_in_transition)
         .unwrap_or_else(PoisonError::into_inner);
     // Everything was drained before the shutdown.
-    if !state.hsa.transitions.is_empty() || state.is_too_late(purpose) {
+    if !state.hsa.transitions.is_empty() || state.is_too_late(kind) {
         return Ok(None);
     }
     let is_up = match state.known_hsa_state() {

@@ -93,9 +93,8 @@ impl Field for bool {
 requests! {
     /// A request. Executables are passed by id, queues by address.
     {
-        /// Drain all executables, after the kernels that still run; `wait`: also after HIP's kernels. The answer is 0,
-        /// or 1 if something was lost.
-        0 Collect(wait: bool);
+        /// Drain all executables, after the kernels that still run. The answer is 0, or 1 if something was lost.
+        0 Collect();
         /// Reset all counters. The same answer.
         1 Reset();
         /// An executable was frozen, and its destruction will be reported. `generation`: the answer to
@@ -124,7 +123,7 @@ requests! {
         12 Initialized();
         /// Register an exit handler, which drains before the handlers that are already registered.
         13 RegisterExit();
-        /// A library is being closed. Like [`Request::Collect`] without waiting.
+        /// A library is being closed: the drain does not wait for HIP.
         14 Closing();
         /// The answer is 1 if a copy is ROCr's tool, so that interposed functions have nothing to report.
         15 IsObserved();
@@ -176,8 +175,7 @@ mod tests {
     #[test]
     fn a_request_is_the_same_after_packing() {
         let all = [
-            Request::Collect { wait: true },
-            Request::Collect { wait: false },
+            Request::Collect {},
             Request::Reset {},
             Request::Frozen {
                 executable: 7,
@@ -217,8 +215,8 @@ mod tests {
     #[test]
     fn the_version_depends_on_the_definition() {
         assert_ne!(
-            fingerprint("0 Collect(wait: bool);"),
-            fingerprint("0 Collect(wait: u64);")
+            fingerprint("16 SetRecording(on: bool);"),
+            fingerprint("16 SetRecording(on: u64);")
         );
         assert_eq!(fingerprint("a"), 0xe40c_292c);
     }
