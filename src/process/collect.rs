@@ -1,7 +1,6 @@
 //! Runs a drain: waits for running kernels, locks the state, runs the pipeline.
 
 use super::lifecycle::{self, Entered, GpuRuntime};
-use super::trace_guard::HAS_CUDA;
 use crate::drain::Drain;
 use crate::drain::kind::DrainKind;
 use crate::gpu::cuda::cuda_runtime;
@@ -10,6 +9,7 @@ use crate::gpu::hsa::hip;
 use crate::gpu::hsa::hsa_runtime;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
 use crate::support::diagnostics::{self, Outcome};
+use crate::support::features::HAS_CUDA;
 use crate::support::settings::settings;
 use crate::support::wait_limit::{self, Waiting};
 use crate::sys::loader;

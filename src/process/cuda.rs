@@ -9,9 +9,9 @@
 use super::leader;
 use super::lifecycle;
 use super::request::{REFUSED, Request};
-use super::trace_guard::{HAS_CUDA, HAS_TRACE};
 use crate::gpu::cuda;
 use crate::support::diagnostics;
+use crate::support::features::{HAS_CUDA, HAS_TRACE};
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::{env, loader};

@@ -1,16 +1,19 @@
-//! The lifecycle of the GPU runtime, of its executables and of this process. No other module has this state.
+//! The lifecycle of the GPU runtime, of its executables and of this process. No other module has this state, except for the
+//! process that may use GPU runtimes ([`owner`]), which the layers below read.
 //!
 //! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that
 //! holds a lock of HIP may be about to destroy an executable, and waits for STATE.
 
-use super::trace_guard::HAS_CUDA;
 use crate::drain::DrainState;
 use crate::drain::kind::{DrainKind, Executables};
 use crate::gpu::cuda::cuda_runtime::{self, Cuda};
 use crate::gpu::hsa::hsa_runtime::{self, Hsa};
 use crate::gpu::hsa::queues;
+use crate::gpu::owner;
+pub use crate::gpu::owner::is_owner;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime};
 use crate::support::diagnostics;
+use crate::support::features::HAS_CUDA;
 use crate::support::settings::settings;
 use crate::support::sync::lock;
 use crate::sys::threads;
@@ -18,9 +21,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// The process that HSA belongs to: the one that loaded devprof, or a child that was forked before HSA was initialized.
-/// 0 in other children.
-static OWNER: AtomicU32 = AtomicU32::new(0);
 /// The process that loaded devprof.
 static LOADED_BY: AtomicU32 = AtomicU32::new(0);
 /// Something has used [`STATE`] since devprof was loaded.
@@ -210,17 +210,12 @@ fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     work(&mut lock_state())
 }
 
-/// Whether this process may use HSA.
-pub fn is_owner() -> bool {
-    OWNER.load(Ordering::Relaxed) == std::process::id() && !settings().disabled
-}
-
 /// HSA belongs to this process from now on. To be called by the constructor.
 pub fn set_owner() {
     // Initialized here, so that no thread can be initializing it during a fork.
     LazyLock::force(&STATE);
     LOADED_BY.store(std::process::id(), Ordering::Relaxed);
-    OWNER.store(std::process::id(), Ordering::Relaxed);
+    owner::set(std::process::id());
 }
 
 /// The constructor is over. `is_used`: a forked child needs [`in_child`] in any case.
@@ -231,7 +226,7 @@ pub fn constructed(is_used: bool) {
 /// Whether a GPU runtime that is initialized belongs to the parent of this forked child. `initialized_by`: the process in
 /// which devprof has observed its initialization.
 fn is_inherited(initialized_by: u32) -> bool {
-    let owner = OWNER.load(Ordering::Relaxed);
+    let owner = owner::get();
     owner != LOADED_BY.load(Ordering::Relaxed) && (owner == 0 || owner != initialized_by)
 }
 
@@ -251,7 +246,7 @@ pub fn tool_loaded() {
     HSA_MAY_BE_UP.store(true, Ordering::Relaxed);
     with_state(|state| {
         state.hsa.is_up = Some(true);
-        state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
+        state.hsa.initialized_by = owner::get();
     });
     queues::clear();
     queues::set_sees_all(true);
@@ -299,7 +294,7 @@ pub fn begin_transition() {
         && !may_be_initialized(&hsa_runtime::find());
     with_state(|state| {
         if is_new {
-            state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
+            state.hsa.initialized_by = owner::get();
         }
         state.hsa.transitions.push(threads::thread_id());
     });
@@ -392,7 +387,7 @@ pub fn cuda_is_up() -> bool {
 
 /// The CUDA driver is being initialized, or was.
 pub fn cuda_initializing() {
-    CUDA_INITIALIZED_BY.store(OWNER.load(Ordering::Relaxed), Ordering::Relaxed);
+    CUDA_INITIALIZED_BY.store(owner::get(), Ordering::Relaxed);
     CUDA_MAY_BE_UP.store(true, Ordering::SeqCst);
     WAS_USED.store(true, Ordering::SeqCst);
 }
@@ -419,7 +414,7 @@ pub fn executable_frozen(executable: ExecutableId, generation: u64) -> bool {
         state.executables.generation += 1;
         let generation = state.executables.generation;
         state.executables.observed.insert(executable, generation);
-        state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
+        state.hsa.initialized_by = owner::get();
         true
     })
 }
@@ -509,7 +504,7 @@ pub fn may_be_up() -> bool {
 pub fn is_new_in_child() -> bool {
     let is_new = !WAS_USED.load(Ordering::SeqCst);
     if is_new {
-        OWNER.store(std::process::id(), Ordering::Relaxed);
+        owner::set(std::process::id());
     }
     is_new
 }
@@ -531,10 +526,7 @@ pub fn in_child(mut is_owner: bool) -> bool {
     }
     queues::clear();
     threads::forget_thread_id();
-    OWNER.store(
-        if is_owner { std::process::id() } else { 0 },
-        Ordering::Relaxed,
-    );
+    owner::set(if is_owner { std::process::id() } else { 0 });
     is_owner
 }
 

@@ -5,9 +5,9 @@
 use super::collect::collect;
 use super::lifecycle;
 use super::signals;
-use super::trace_guard::HAS_TRACE;
 use crate::drain::kind::DrainKind;
 use crate::support::diagnostics;
+use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log::{self, Event};
 use crate::support::settings::{Settings, settings};

@@ -2,10 +2,10 @@
 
 use super::leader::{self, Leader};
 use super::request::Request;
-use super::trace_guard::HAS_TRACE;
-use super::{cuda, events, exec, exit, fork, lifecycle, requests, tool};
+use super::{cuda, exec, exit, fork, lifecycle, observers, requests, tool};
 use crate::gpu;
 use crate::support::diagnostics;
+use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log::{self, Event};
 use crate::support::settings::settings;
@@ -37,7 +37,7 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) {
         run_log::append_path(Event::Loaded, &program);
     }
     lifecycle::set_owner();
-    gpu::events::set_callback(events::handle);
+    gpu::observers::set(&observers::Drain, &observers::Trace);
     requests::set_exit_handler(exit::at_exit);
     fork::register();
     if HAS_TRACE {

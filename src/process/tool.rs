@@ -4,10 +4,10 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
-use super::trace_guard::{HAS_TRACE, for_trace};
 use crate::gpu::hsa::tools_variable::with_tool;
 use crate::gpu::hsa::{api, copy_hooks, saved_api_table, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
+use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::{env, loader};
@@ -122,8 +122,8 @@ unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
 pub fn on_unload() {
     if HAS_HOOKS.load(Ordering::Relaxed) {
         leader::request(Request::ToolUnloaded {});
-        for_trace(Cost::Dispatches, (), || {
-            if lifecycle::is_owner() {
+        guarded(Cost::Dispatches, (), || {
+            if HAS_TRACE && lifecycle::is_owner() {
                 trace::release();
             }
         });
@@ -132,8 +132,9 @@ pub fn on_unload() {
 
 /// HSA is initialized. Reports that there is no trace if ROCr has not loaded the shared library as a tool.
 pub fn report_if_skipped() {
-    for_trace(Cost::Dispatches, (), || {
-        if lifecycle::is_owner()
+    guarded(Cost::Dispatches, (), || {
+        if HAS_TRACE
+            && lifecycle::is_owner()
             && is_shared_library()
             && settings().trace.is_some()
             && !WAS_LOADED.load(Ordering::Relaxed)

@@ -20,7 +20,7 @@ use super::poll_flag::PollFlag;
 use super::recording;
 use super::wakeup;
 use super::watched_signals::{self, Kind};
-use crate::gpu::events::Packet;
+use crate::gpu::observers::Packet;
 use crate::sys::threads::Uncancelled;
 use hsa_abi::SignalHandle;
 use hsa_abi::newer::signal_hint;

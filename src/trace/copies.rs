@@ -5,7 +5,7 @@
 use super::thread_queues::ThreadQueues;
 use super::watched_signals::{self, Kind, Watch};
 use super::{calls, clock, recording, wakeup};
-use crate::gpu::events::{CopyCall, StartedCopy};
+use crate::gpu::observers::{CopyCall, StartedCopy};
 use crate::sys::threads;
 use hsa_abi::SignalHandle;
 use std::sync::atomic::{AtomicU8, Ordering};

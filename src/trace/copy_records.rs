@@ -7,7 +7,7 @@ use super::dispatch_clock::{RecordedTime, ReportedTimes};
 use super::file::TraceFile;
 use super::stream_records::StreamRecords;
 use super::watched_signals::{self, Completed};
-use crate::gpu::events::Owner;
+use crate::gpu::observers::Owner;
 use hsa_abi::{AgentHandle, DispatchTime};
 use tracefile::format::{Count, MemoryCopy, NO_AGENT, Record, direction, flag};
 

@@ -5,7 +5,7 @@ use super::cuda_launches::{self, Launch};
 use super::streams::NamedStream;
 use super::{clock, recording};
 use crate::gpu::cuda::activity;
-use crate::gpu::events::{ApiCall, ApiStream};
+use crate::gpu::observers::{ApiCall, ApiStream};
 use crate::sys::threads;
 use std::cell::Cell;
 

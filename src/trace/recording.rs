@@ -3,7 +3,7 @@
 //! [`super::session`] switches it: at the program's request, and after the times of the settings.
 
 use crate::gpu::cuda::activity;
-use crate::gpu::events;
+use crate::gpu::observers;
 use crate::support::diagnostics;
 use crate::support::settings::Tracing;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ static SWITCHED_BY_PROGRAM: AtomicBool = AtomicBool::new(false);
 /// the recording, or that is synchronized with such a thread, sees the new state.
 #[inline]
 pub fn is_on() -> bool {
-    events::observes_launches()
+    observers::observes_launches()
 }
 
 /// Sets the state in which the trace begins.
 pub fn prepare(tracing: &Tracing) {
     if tracing.stopped || tracing.start_after.is_some() {
-        events::set_observes_launches(false);
+        observers::set_observes_launches(false);
     }
 }
 
@@ -31,7 +31,7 @@ pub fn switch(on: bool) -> bool {
     if on {
         set_cuda(true);
     }
-    let is_changed = events::set_observes_launches(on) != on;
+    let is_changed = observers::set_observes_launches(on) != on;
     if !on {
         set_cuda(false);
     }

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::gpu::cuda::activity::{self, Flush};
 use crate::gpu::cuda::wait as cuda_wait;
-use crate::gpu::events::{Packet, PacketHandler};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
+use crate::gpu::observers::{Packet, PacketHandler};
 use crate::gpu::runtime::{AgentId, ExecutableId};
 use crate::output::pattern::expand_process;
 use crate::support::diagnostics;

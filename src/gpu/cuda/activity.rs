@@ -4,7 +4,7 @@
 //! ([`take_full`]) and reads them, so CUPTI's callbacks only move buffers.
 
 use super::cupti::ActivityFunctions;
-use crate::gpu::events::{self, Event};
+use crate::gpu::observers;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::lock;
 use cuda_abi::activity::*;
@@ -220,7 +220,9 @@ unsafe extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, records: 
         *buffer = memory.unwrap_or(std::ptr::null_mut());
     }
     guarded(Cost::Dispatches, (), || {
-        events::report(Event::ActivitiesExpected);
+        if let Some(trace) = observers::trace() {
+            trace.activities_expected();
+        }
     });
 }
 
@@ -246,7 +248,9 @@ unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, _: usize, 
         drop(buffers);
         // After the buffer is in the list: see `has_lent`.
         LENT.fetch_sub(1, Ordering::Release);
-        events::report(Event::ActivitiesExpected);
+        if let Some(trace) = observers::trace() {
+            trace.activities_expected();
+        }
     });
 }
 

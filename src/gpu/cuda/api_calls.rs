@@ -1,7 +1,7 @@
 //! Calls of CUDA's runtime and driver APIs, which CUPTI reports to the subscriber when they begin and when they are over.
 
 use super::{driver, registry};
-use crate::gpu::events::{self, ApiCall, ApiStream, Event};
+use crate::gpu::observers::{self, ApiCall, ApiStream};
 use cuda_abi::cupti::*;
 use cuda_abi::functions;
 use std::ffi::{CStr, c_uint, c_void};
@@ -105,6 +105,9 @@ unsafe fn name(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) -> &'s
 /// # Safety
 /// `data` is that of a callback with this domain and number.
 pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) {
+    let Some(trace) = observers::trace() else {
+        return;
+    };
     let all = REPORTED.load(Ordering::Acquire) == Reported::All as u8;
     let function = find(domain, number);
     let submits = function.is_some_and(|function| function.work != Work::Nothing);
@@ -114,7 +117,7 @@ pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) 
         && let Some(n) = PROFILER.iter().position(|&known| known == profiler)
     {
         // The runtime's function calls the driver's. The second event changes nothing.
-        events::report(Event::ProfilerSwitched { on: n % 2 == 0 });
+        trace.profiler_switched(n % 2 == 0);
     }
     if !submits && !all {
         return;
@@ -123,10 +126,7 @@ pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) 
         let is_own = driver::is_own_call();
         // SAFETY: after the call, a pointer to its result. Functions that return no error code have none.
         let status = unsafe { data.functionReturnValue.cast::<i32>().as_ref() };
-        events::report(Event::ApiCallEnded {
-            is_own,
-            status: status.copied().unwrap_or(0),
-        });
+        trace.api_call_ended(is_own, status.copied().unwrap_or(0));
         return;
     }
     let stream = match function {
@@ -134,18 +134,16 @@ pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) 
         Some(function) => unsafe { stream(function, data.functionParams) },
         None => ApiStream::Unknown,
     };
-    events::report(Event::ApiCallBegan {
-        call: &ApiCall {
-            // SAFETY: the caller's promise.
-            function: unsafe { name(domain, number, data) },
-            correlation: data.correlationId,
-            submits,
-            // A kernel that is captured becomes a node of a graph.
-            submits_once: function.is_some_and(|function| function.work == Work::Kernel)
-                && !registry::is_capturing(),
-            stream,
-            is_own: driver::is_own_call(),
-        },
+    trace.api_call_began(&ApiCall {
+        // SAFETY: the caller's promise.
+        function: unsafe { name(domain, number, data) },
+        correlation: data.correlationId,
+        submits,
+        // A kernel that is captured becomes a node of a graph.
+        submits_once: function.is_some_and(|function| function.work == Work::Kernel)
+            && !registry::is_capturing(),
+        stream,
+        is_own: driver::is_own_call(),
     });
 }
 

@@ -7,7 +7,7 @@
 use super::code::{Code, Counting, Damage};
 use super::registry::{self, Module, registry, take_loaded, take_of_thread};
 use super::{driver, handles, image, prepare, primary, wait, without_cupti};
-use crate::gpu::events::{self, Event, Source};
+use crate::gpu::observers::{self, Source};
 use crate::gpu::runtime::ExecutableId;
 use crate::sys::threads;
 use cuda_abi::cupti::*;
@@ -111,7 +111,9 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
             });
             drop(registry);
             registry::add_loaded(executable);
-            events::report(Event::CodeLoaded);
+            if let Some(drain) = observers::drain() {
+                drain.code_loaded();
+            }
         }
         Err(damage) => registry.damaged.push(format!(
             "lost the counters of CUDA module {id}, {} bytes: {damage}",
@@ -131,15 +133,6 @@ pub unsafe fn report_call(id: c_uint, data: &CUpti_CallbackData) {
         unsafe { call(id, data) };
         IS_OWN.set(false);
     }
-}
-
-/// Whether this process may collect. In a forked child, the driver is the parent's.
-pub fn is_owner() -> bool {
-    let mut is_accepted = false;
-    events::report(Event::IsOwner {
-        is_owner: &mut is_accepted,
-    });
-    is_accepted
 }
 
 /// # Safety
@@ -317,7 +310,9 @@ unsafe fn observe_primary(
                     primary::green_created(*parameters.phCtx, parameters.dev);
                     if let Some(context) = primary::primary_context(parameters.dev) {
                         registry().context_mut(context);
-                        events::report(Event::ContextCreated);
+                        if let Some(drain) = observers::drain() {
+                            drain.context_created();
+                        }
                     }
                 }
             }
@@ -353,10 +348,10 @@ unsafe fn observe_primary(
 
 /// Contexts may be about to be destroyed.
 fn report_destruction(contexts: impl IntoIterator<Item = CUcontext>) {
-    for context in contexts {
-        events::report(Event::ContextDestroying {
-            context: context.0 as u64,
-        });
+    if let Some(trace) = observers::trace() {
+        for context in contexts {
+            trace.context_destroying(context.0 as u64);
+        }
     }
 }
 
@@ -395,13 +390,11 @@ fn unload(is_over: bool, is_success: bool, is_unloaded: impl Fn(&Module) -> bool
             if is_success {
                 registry.remove_modules(|known| known.executable == executable);
             }
-            let is_gone = registry.module(executable).is_none();
+            let is_unloaded = registry.module(executable).is_none();
             drop(registry);
-            events::report(Event::Destroyed {
-                executable,
-                generation,
-                is_success: is_gone,
-            });
+            if let Some(drain) = observers::drain() {
+                drain.destroyed(executable, generation, is_unloaded);
+            }
         }
         if let Some(Ok(driver)) = driver::find() {
             prepare::free_unused(driver);
@@ -419,12 +412,8 @@ fn unload(is_over: bool, is_success: bool, is_unloaded: impl Fn(&Module) -> bool
     wait::before_unloading(&modules);
     let mut unloading = Vec::new();
     for executable in modules {
-        let mut generation = None;
-        events::report(Event::Destroying {
-            source: Source::Tool,
-            executable,
-            generation: &mut generation,
-        });
+        let drain = observers::drain();
+        let generation = drain.and_then(|drain| drain.destroying(Source::Tool, executable));
         unloading.extend(generation.map(|generation| (executable, generation)));
     }
     let thread = threads::thread_id();

@@ -10,7 +10,7 @@ use super::driver;
 use super::observed::{self, CALLS};
 use super::primary;
 use super::registry::{self, registry};
-use crate::gpu::events::{self, Event};
+use crate::gpu::{observers, owner};
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;
@@ -273,7 +273,7 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
         return;
     }
     guarded(Cost::Counters, (), || {
-        if data.is_null() || !observed::is_owner() {
+        if data.is_null() || !owner::is_owner() {
             return;
         }
         match domain {
@@ -297,11 +297,15 @@ unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
                 // The end of the call that has created it is not observed.
                 registry().context_mut(data.context);
             }
-            events::report(Event::ContextCreated);
+            if let Some(drain) = observers::drain() {
+                drain.context_created();
+            }
         }
-        CUPTI_CBID_RESOURCE_STREAM_CREATED => events::report(Event::StreamCreated {
-            handle: data.resourceHandle as u64,
-        }),
+        CUPTI_CBID_RESOURCE_STREAM_CREATED => {
+            if let Some(trace) = observers::trace() {
+                trace.stream_created(data.resourceHandle as u64);
+            }
+        }
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING => {
             let mut registry = registry();
             registry.report_unannounced(|module| module.context == data.context);

@@ -11,7 +11,7 @@ use super::image::{self, Image};
 use super::registry::{self, Module, registry};
 use super::{handles, prepare, primary, transfer};
 use crate::gpu::counter_copies::VARIABLE;
-use crate::gpu::events::{self, Event};
+use crate::gpu::observers;
 use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::diagnostics;
 use crate::support::sync::lock;
@@ -50,8 +50,8 @@ pub fn context_used(context: CUcontext) {
     let is_new = registry.context(context).is_none();
     registry.context_mut(context);
     drop(registry);
-    if is_new {
-        events::report(Event::ContextCreated);
+    if is_new && let Some(drain) = observers::drain() {
+        drain.context_created();
     }
 }
 
@@ -59,7 +59,9 @@ pub fn context_used(context: CUcontext) {
 pub fn context_created(context: CUcontext) {
     if registry().context(context).is_none() {
         registry().add_new_context(context);
-        events::report(Event::ContextCreated);
+        if let Some(drain) = observers::drain() {
+            drain.context_created();
+        }
     }
 }
 
@@ -89,8 +91,10 @@ pub fn library_loaded(handle: CUlibrary, loaded: Loaded) {
         Some(code) => {
             let counting = code.counting();
             registry().add_library(handle, counting, Some(code.into()));
-            if counting == Counting::Yes {
-                events::report(Event::CodeLoaded);
+            if counting == Counting::Yes
+                && let Some(drain) = observers::drain()
+            {
+                drain.code_loaded();
             }
         }
         None => registry().add_library(handle, Counting::No, None),
@@ -253,7 +257,9 @@ fn add(
     });
     if library.is_none() {
         prepare::set_up(driver, executable);
-        events::report(Event::CodeLoaded);
+        if let Some(drain) = observers::drain() {
+            drain.code_loaded();
+        }
     }
     Ok(Some(executable))
 }

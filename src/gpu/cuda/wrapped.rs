@@ -14,7 +14,8 @@
 use super::code::Code;
 use super::observed::{self, CALLS};
 use super::{driver, primary, subscriber, without_cupti};
-use crate::gpu::events::{self, Event};
+use crate::gpu::observers;
+use crate::gpu::owner::is_owner;
 use crate::support::panic_guard::{Cost, guarded};
 use cuda_abi::cupti::*;
 use cuda_abi::driver::*;
@@ -310,7 +311,9 @@ unsafe fn observe(
             if result != CUresult::SUCCESS {
                 return;
             }
-            events::report(Event::CudaUsed);
+            if let Some(drain) = observers::drain() {
+                drain.cuda_used();
+            }
         }
         if without_cupti::is_active() {
             // SAFETY: the caller's promise.
@@ -354,7 +357,7 @@ type Ending = Option<(CUdevice, CUcontext)>;
 /// # Safety
 /// As for [`report`].
 unsafe fn begin(id: c_uint, arguments: *const c_void) -> Ending {
-    if !observed::is_owner() {
+    if !is_owner() {
         return None;
     }
     // SAFETY: the caller's promise.
@@ -380,7 +383,7 @@ unsafe fn begin(id: c_uint, arguments: *const c_void) -> Ending {
 /// # Safety
 /// As for [`report`]. Output arguments are valid if the call has succeeded.
 unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, ending: Ending) {
-    if !observed::is_owner() {
+    if !is_owner() {
         return;
     }
     let is_success = result == CUresult::SUCCESS;

@@ -5,7 +5,7 @@ use super::api::loaded_api;
 use super::queue_functions::{self, Function};
 use super::saved_api_table::saved;
 use super::tables::tables;
-use crate::gpu::events::{CopyCall, Event, Owner, StartedCopy, observes_launches, report};
+use crate::gpu::observers::{self, CopyCall, Owner, StartedCopy, observes_launches};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
 use hsa_abi::newer::{
@@ -83,21 +83,23 @@ unsafe fn replace(
     }
 }
 
+fn begin(call: &CopyCall) -> Option<StartedCopy> {
+    observers::trace().and_then(|trace| trace.copying(call))
+}
+
+fn end(call: &CopyCall, started: StartedCopy, status: Status) {
+    if let Some(trace) = observers::trace() {
+        trace.copy_requested(call, started, status == Status::SUCCESS);
+    }
+}
+
 /// Reports a copy, which `copy` requests.
 #[inline]
 fn observe(call: &CopyCall, copy: impl FnOnce() -> Status) -> Status {
-    let mut started = None;
-    report(Event::Copying {
-        call,
-        started: &mut started,
-    });
+    let started = begin(call);
     let status = copy();
     if let Some(started) = started {
-        report(Event::CopyRequested {
-            call,
-            started,
-            is_success: status == Status::SUCCESS,
-        });
+        end(call, started, status);
     }
     status
 }
@@ -376,12 +378,7 @@ unsafe extern "C" fn async_batch_copy(
             }) else {
                 continue;
             };
-            let mut started = None;
-            report(Event::Copying {
-                call: &call,
-                started: &mut started,
-            });
-            all.extend(started.map(|started| (call, started)));
+            all.extend(begin(&call).map(|started| (call, started)));
         }
     }
     // SAFETY: the function was in the slot of this one. The arguments are the program's.
@@ -394,11 +391,7 @@ unsafe extern "C" fn async_batch_copy(
         )
     };
     for (call, started) in all {
-        report(Event::CopyRequested {
-            call: &call,
-            started,
-            is_success: status == Status::SUCCESS,
-        });
+        end(&call, started, status);
     }
     status
 }

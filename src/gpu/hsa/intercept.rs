@@ -5,7 +5,7 @@ use super::api::loaded_api;
 use super::cooperative;
 use super::saved_api_table::{SavedTables, saved};
 use super::{doorbell, observed_calls, query, tool_hooks};
-use crate::gpu::events::{Event, Packet, PacketHandler, Source, observation_switches, report};
+use crate::gpu::observers::{self, Packet, PacketHandler, Source, observation_switches};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
@@ -401,11 +401,8 @@ unsafe fn register(
         // SAFETY: the queue exists, and its handler is not called before a packet is written to it. `queue_destroy`
         // removes the doorbell.
         unsafe {
-            report(Event::InterceptQueueCreated {
-                agent: AgentId(agent.0),
-                queue: queue as usize,
-                size: (*queue).size,
-                handler: &mut (*data).handler,
+            (*data).handler = observers::trace().and_then(|trace| {
+                trace.queue_created(AgentId(agent.0), queue as usize, (*queue).size)
             });
             if (*data).handler.is_some() {
                 doorbell::add(queue);

@@ -8,7 +8,7 @@
 use super::api;
 use super::hip::next_function;
 use super::observed_calls;
-use crate::gpu::events::{Event, Source, report};
+use crate::gpu::observers::{self, Source};
 use hsa_abi::{AgentHandle, ExecutableHandle, Queue, QueueErrorCallback, Status, function};
 use std::ffi::{CStr, c_char, c_void};
 
@@ -37,16 +37,13 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
     let Some(init) = (unsafe { next::<Init>(c"hsa_init") }) else {
         return Status::ERROR;
     };
-    let mut was_accepted = false;
-    report(Event::Initializing {
-        is_accepted: &mut was_accepted,
-    });
+    let drain = observers::drain();
+    let was_reported = drain.is_some_and(|drain| drain.initializing());
     // SAFETY: a function without arguments.
     let status = unsafe { init() };
-    report(Event::Initialized {
-        was_accepted,
-        is_success: status == Status::SUCCESS,
-    });
+    if let Some(drain) = drain {
+        drain.initialized(was_reported, status == Status::SUCCESS);
+    }
     status
 }
 

@@ -1,6 +1,6 @@
-//! Calls of ROCr's functions that are reported as events. The tool hooks and the interposed functions both make them.
+//! Calls of ROCr's functions that are reported to the observers. The tool hooks and the interposed functions both make them.
 
-use crate::gpu::events::{Event, Source, report};
+use crate::gpu::observers::{self, Source};
 use crate::gpu::runtime::ExecutableId;
 use hsa_abi::{
     AgentHandle, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback, Status,
@@ -13,15 +13,18 @@ use std::ffi::{c_char, c_void};
 /// # Safety
 /// As for `hsa_shut_down`; `function` is that function.
 pub unsafe fn shut_down(source: Source, function: function::hsa_shut_down) -> Status {
-    let mut is_accepted = false;
-    report(Event::ShuttingDown {
-        source,
-        is_accepted: &mut is_accepted,
-    });
+    let drain = observers::drain().filter(|drain| drain.shutting_down(source));
+    let trace = observers::trace().filter(|_| source == Source::Tool);
+    if let Some(trace) = trace {
+        trace.shutting_down();
+    }
     // SAFETY: the caller's promise.
     let status = unsafe { function() };
-    if is_accepted {
-        report(Event::ShutDown { source });
+    if let Some(drain) = drain {
+        drain.shut_down();
+        if let Some(trace) = trace {
+            trace.shut_down();
+        }
     }
     status
 }
@@ -37,20 +40,17 @@ pub unsafe fn freeze_executable(
     options: *const c_char,
 ) -> Status {
     let id = ExecutableId(executable.0);
-    let mut generation = 0;
-    report(Event::Freezing {
-        source,
-        executable: id,
-        generation: &mut generation,
-    });
+    let drain = observers::drain();
+    let generation = drain.map_or(0, |drain| drain.freezing(source, id));
     // SAFETY: the caller's promise.
     let status = unsafe { function(executable, options) };
     if status == Status::SUCCESS {
-        report(Event::Frozen {
-            source,
-            executable: id,
-            generation,
-        });
+        if let Some(drain) = drain {
+            drain.frozen(source, id, generation);
+        }
+        if let Some(trace) = observers::trace().filter(|_| source == Source::Tool) {
+            trace.frozen(id);
+        }
     }
     status
 }
@@ -65,20 +65,12 @@ pub unsafe fn destroy_executable(
     executable: ExecutableHandle,
 ) -> Status {
     let id = ExecutableId(executable.0);
-    let mut generation = None;
-    report(Event::Destroying {
-        source,
-        executable: id,
-        generation: &mut generation,
-    });
+    let drain = observers::drain();
+    let generation = drain.and_then(|drain| drain.destroying(source, id));
     // SAFETY: the caller's promise.
     let status = unsafe { function(executable) };
-    if let Some(generation) = generation {
-        report(Event::Destroyed {
-            executable: id,
-            generation,
-            is_success: status == Status::SUCCESS,
-        });
+    if let (Some(drain), Some(generation)) = (drain, generation) {
+        drain.destroyed(id, generation, status == Status::SUCCESS);
     }
     status
 }
@@ -119,10 +111,9 @@ pub unsafe fn end_queue(
     function: function::hsa_queue_destroy,
     queue: *mut Queue,
 ) -> Status {
-    report(Event::QueueDestroying {
-        source,
-        queue: queue as usize,
-    });
+    if let Some(drain) = observers::drain() {
+        drain.queue_destroying(source, queue as usize);
+    }
     // SAFETY: the caller's promise.
     unsafe { function(queue) }
 }
@@ -134,10 +125,8 @@ pub fn queue_created(
     is_single_producer: bool,
     callback: Option<QueueErrorCallback>,
 ) {
-    report(Event::QueueCreated {
-        source,
-        queue: queue as usize,
-        is_single_producer,
-        callback: callback.map_or(0, |callback| callback as usize),
-    });
+    if let Some(drain) = observers::drain() {
+        let callback = callback.map_or(0, |callback| callback as usize);
+        drain.queue_created(source, queue as usize, is_single_producer, callback);
+    }
 }

@@ -5,7 +5,7 @@ use super::api::loaded_api;
 use super::observed_calls;
 use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions, QueueHooks};
 use super::tables::tables;
-use crate::gpu::events::Source;
+use crate::gpu::observers::Source;
 use crate::sys::loader;
 use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
 use hsa_abi::{

@@ -6,7 +6,7 @@ use super::queue_functions::QueueHooks;
 use super::saved_api_table::saved;
 use super::tables::tables;
 use super::{intercept, tool_hooks};
-use crate::gpu::events::{Event, observes_launches, report};
+use crate::gpu::observers::{self, observes_launches};
 use hsa_abi::{
     AgentHandle, ApiPrefix, CoreApiPrefix, DispatchTime, Queue, SignalHandle, SignalValue, Status,
 };
@@ -52,8 +52,8 @@ macro_rules! add_write_index {
             };
             // SAFETY: the program's arguments, passed to the function that it called.
             let first = unsafe { (saved.core.$function)(queue, count) };
-            if observes_launches() {
-                report(Event::SlotsReserved { queue: queue as usize, first, count });
+            if observes_launches() && let Some(trace) = observers::trace() {
+                trace.slots_reserved(queue as usize, first, count);
             }
             first
         }
@@ -71,7 +71,9 @@ unsafe extern "C" fn signal_destroy(signal: SignalHandle) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    report(Event::SignalDestroying { signal: signal.0 });
+    if let Some(trace) = observers::trace() {
+        trace.signal_destroying(signal.0);
+    }
     // SAFETY: the program's argument.
     unsafe { (saved.core.hsa_signal_destroy)(signal) }
 }
@@ -172,7 +174,9 @@ unsafe fn update<R>(
     value: SignalValue,
     function: unsafe extern "C" fn(SignalHandle, SignalValue) -> R,
 ) -> R {
-    report(Event::SignalChanging { signal: signal.0 });
+    if let Some(trace) = observers::trace() {
+        trace.signal_changing(signal.0);
+    }
     // SAFETY: the caller's promise.
     unsafe { function(signal, value) }
 }
@@ -187,14 +191,16 @@ unsafe fn compare(
     value: SignalValue,
     function: unsafe extern "C" fn(SignalHandle, SignalValue, SignalValue) -> SignalValue,
 ) -> SignalValue {
-    report(Event::SignalComparing { signal: signal.0 });
+    let trace = observers::trace();
+    if let Some(trace) = trace {
+        trace.signal_comparing(signal.0);
+    }
     // SAFETY: the caller's promise.
     let old = unsafe { function(signal, expected, value) };
-    if old == expected {
-        report(Event::SignalChanged {
-            signal: signal.0,
-            old,
-        });
+    if old == expected
+        && let Some(trace) = trace
+    {
+        trace.signal_changed(signal.0, old);
     }
     old
 }
@@ -225,14 +231,10 @@ unsafe extern "C" fn get_dispatch_time(
     };
     // SAFETY: the program's arguments.
     let status = unsafe { (saved.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, time) };
-    let mut kernel = None;
-    if status == Status::SUCCESS {
-        report(Event::DispatchTimeRead {
-            signal: signal.0,
-            time: &mut kernel,
-        });
-    }
-    if let Some((start, end)) = kernel {
+    if status == Status::SUCCESS
+        && let Some((start, end)) =
+            observers::trace().and_then(|trace| trace.dispatch_time_read(signal.0))
+    {
         // SAFETY: the call succeeded, so `time` may be written.
         unsafe { time.write(DispatchTime { start, end }) };
     }
