@@ -6,14 +6,52 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A GPU: `hsa_agent_t`, or an architecture on a device of CUDA.
+/// A GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgentId(pub u64);
+pub enum AgentId {
+    /// The handle of an `hsa_agent_t`.
+    Hsa(u64),
+    /// A device can run code for several architectures, each of which is an agent: 90 for `sm_90`.
+    Cuda { device: i32, arch: u32 },
+}
 
-/// Code objects that were loaded together: `hsa_executable_t`, or a module of CUDA. HSA reuses the id after an executable
-/// was destroyed.
+/// Code objects that were loaded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExecutableId(pub u64);
+pub enum ExecutableId {
+    /// The handle of an `hsa_executable_t`. HSA reuses it after the executable was destroyed.
+    Hsa(u64),
+    /// A module, numbered in the order of loading, from 1.
+    Cuda(u32),
+}
+
+impl AgentId {
+    /// HSA's handle. For another runtime's agent 0, which HSA refuses.
+    pub fn hsa_handle(self) -> u64 {
+        match self {
+            AgentId::Hsa(handle) => handle,
+            AgentId::Cuda { .. } => 0,
+        }
+    }
+}
+
+impl ExecutableId {
+    /// HSA's handle. For another runtime's executable 0, which HSA refuses.
+    pub fn hsa_handle(self) -> u64 {
+        match self {
+            ExecutableId::Hsa(handle) => handle,
+            ExecutableId::Cuda(_) => 0,
+        }
+    }
+}
+
+impl fmt::Display for ExecutableId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExecutableId::Hsa(handle) => write!(f, "{handle:#x}"),
+            ExecutableId::Cuda(n) => n.fmt(f),
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Agent {

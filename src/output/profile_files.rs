@@ -424,12 +424,12 @@ mod tests {
     fn equal_counts_share_their_memory() {
         let mut files = Files::default();
         let agent = Agent {
-            id: AgentId(1),
+            id: AgentId::Hsa(1),
             name: "gfx1100".into(),
         };
         let profile = |executable, image: &[u8]| Profile {
             agent: 0,
-            executable: ExecutableId(executable),
+            executable: ExecutableId::Hsa(executable),
             fingerprint: 2,
             binary_id: None,
             image: image.to_vec(),
@@ -445,12 +445,12 @@ mod tests {
             slot.record_write("x".into(), None, Event::Wrote);
             assert_eq!(**slot.image, *image);
             let others = [
-                &slot.loaded[&ExecutableId(3)],
+                &slot.loaded[&ExecutableId::Hsa(3)],
                 &slot.written.as_ref().unwrap().image,
             ];
             assert!(others.iter().all(|other| Arc::ptr_eq(other, &slot.image)));
         }
-        slot.unload(ExecutableId(3));
+        slot.unload(ExecutableId::Hsa(3));
         slot.sum().unwrap();
         assert!(
             slot.unloaded_counts

@@ -3,10 +3,8 @@
 use super::lifecycle::{self, Entered, GpuRuntime};
 use crate::drain::Drain;
 use crate::drain::kind::DrainKind;
-use crate::gpu::cuda::cuda_runtime;
 use crate::gpu::hsa::api;
 use crate::gpu::hsa::hip;
-use crate::gpu::hsa::hsa_runtime;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::features::HAS_CUDA;
@@ -19,23 +17,14 @@ use std::path::PathBuf;
 /// Runs a drain of this kind. `hold`: keep HSA initialized from now on.
 pub fn collect(kind: DrainKind, hold: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    let only = kind.executable().map(cuda_runtime::is_module);
-    let cuda = if HAS_CUDA && only != Some(false) {
-        cuda_runtime::find()
-    } else {
-        None
+    let (first, second) = match kind.executable() {
+        Some(executable) => (GpuRuntime::find(executable), None),
+        None => (GpuRuntime::find_cuda(), GpuRuntime::find_hsa()),
     };
-    let hsa = if only != Some(true) {
-        hsa_runtime::find()
-    } else {
-        None
-    };
-    if cuda.is_none() && hsa.is_none() {
+    if first.is_none() && second.is_none() {
         note_nothing(kind, why_not_found());
     }
-    let cuda = cuda.map(|found| found.map(GpuRuntime::Cuda));
-    let hsa = hsa.map(|found| found.map(GpuRuntime::Hsa));
-    for runtime in cuda.into_iter().chain(hsa) {
+    for runtime in first.into_iter().chain(second) {
         let result = runtime.and_then(|runtime| {
             let result = collect_from(runtime, kind, hold, &mut outcome);
             // After the drain, which may have read more images.

@@ -63,9 +63,9 @@ struct DrainStates {
 
 impl DrainStates {
     fn of(&mut self, executable: ExecutableId) -> &mut DrainState {
-        match HAS_CUDA && cuda_runtime::is_module(executable) {
-            true => &mut self.cuda,
-            false => &mut self.hsa,
+        match executable {
+            ExecutableId::Hsa(_) => &mut self.hsa,
+            ExecutableId::Cuda(_) => &mut self.cuda,
         }
     }
 }
@@ -81,19 +81,26 @@ impl GpuRuntime {
     /// The runtime that has loaded an executable, if it was found before. Does not search for it, so that it can be called
     /// while holding [`STATE`].
     fn of(executable: ExecutableId) -> Option<GpuRuntime> {
-        match HAS_CUDA && cuda_runtime::is_module(executable) {
-            true => cuda_runtime::known().map(GpuRuntime::Cuda),
-            false => hsa_runtime::known().map(GpuRuntime::Hsa),
+        match executable {
+            ExecutableId::Hsa(_) => hsa_runtime::known().map(GpuRuntime::Hsa),
+            ExecutableId::Cuda(_) => cuda_runtime::known().map(GpuRuntime::Cuda),
         }
     }
 
     /// The runtime that has loaded an executable. Searches for it.
     pub fn find(executable: ExecutableId) -> Option<Result<GpuRuntime, Error>> {
-        if HAS_CUDA && cuda_runtime::is_module(executable) {
-            cuda_runtime::find().map(|found| found.map(GpuRuntime::Cuda))
-        } else {
-            hsa_runtime::find().map(|found| found.map(GpuRuntime::Hsa))
+        match executable {
+            ExecutableId::Hsa(_) => GpuRuntime::find_hsa(),
+            ExecutableId::Cuda(_) => GpuRuntime::find_cuda(),
         }
+    }
+
+    pub fn find_hsa() -> Option<Result<GpuRuntime, Error>> {
+        Some(hsa_runtime::find()?.map(GpuRuntime::Hsa))
+    }
+
+    pub fn find_cuda() -> Option<Result<GpuRuntime, Error>> {
+        Some(cuda_runtime::find()?.map(GpuRuntime::Cuda))
     }
 
     pub fn requests(&self) -> &dyn Runtime {
@@ -169,7 +176,7 @@ impl State {
             generation,
             ..
         } = &mut self.executables;
-        observed.retain(|id, _| !cuda_runtime::is_module(*id) || modules.contains(id));
+        observed.retain(|id, _| matches!(id, ExecutableId::Hsa(_)) || modules.contains(id));
         for &module in modules {
             observed.entry(module).or_insert_with(|| {
                 *generation += 1;

@@ -69,9 +69,7 @@ impl DrainObserver for Drain {
 
     fn freezing(&self, source: Source, executable: ExecutableId) -> u64 {
         if is_reported_by(source) {
-            request(Request::Freezing {
-                executable: executable.0,
-            })
+            request(Request::Freezing { executable })
         } else {
             0
         }
@@ -80,23 +78,19 @@ impl DrainObserver for Drain {
     fn frozen(&self, source: Source, executable: ExecutableId, generation: u64) {
         if is_reported_by(source) {
             request(Request::Frozen {
-                executable: executable.0,
+                executable,
                 generation,
             });
         }
     }
 
     fn destroying(&self, source: Source, executable: ExecutableId) -> Option<u64> {
-        is_reported_by(source).then(|| {
-            request(Request::Destroying {
-                executable: executable.0,
-            })
-        })
+        is_reported_by(source).then(|| request(Request::Destroying { executable }))
     }
 
     fn destroyed(&self, executable: ExecutableId, generation: u64, is_success: bool) {
         request(Request::Destroyed {
-            executable: executable.0,
+            executable,
             generation,
             is_success,
         });

@@ -10,7 +10,6 @@ use crate::drain::kind::DrainKind;
 use crate::gpu::cuda::subscriber::{self, Unobserved};
 use crate::gpu::cuda::{without_cupti, wrapped};
 use crate::gpu::hsa::{hsa_runtime, queues};
-use crate::gpu::runtime::ExecutableId;
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::features::{HAS_CUDA, HAS_TRACE};
 use crate::support::panic_guard::{Cost, guarded};
@@ -167,25 +166,24 @@ fn handle_as_owner(request: Request) -> u64 {
         }
         Request::Reset {} => return answer(run(DrainKind::Reset)),
         Request::Freezing { executable } => {
-            return lifecycle::generation_of(ExecutableId(executable));
+            return lifecycle::generation_of(executable);
         }
         Request::Frozen {
             executable,
             generation,
         } => {
             lifecycle::interposed_function_called();
-            if !lifecycle::executable_frozen(ExecutableId(executable), generation) {
+            if !lifecycle::executable_frozen(executable, generation) {
                 return 0;
             }
             log_code();
             if !observes {
                 lifecycle::hold_hsa();
             }
-            set_up_copies(ExecutableId(executable));
+            set_up_copies(executable);
             snapshot::start();
         }
         Request::Destroying { executable } => {
-            let executable = ExecutableId(executable);
             run(DrainKind::Destroying(executable));
             // Even if the drain has failed.
             lifecycle::executable_destroying(executable);
@@ -195,7 +193,7 @@ fn handle_as_owner(request: Request) -> u64 {
             executable,
             generation,
             is_success,
-        } => lifecycle::executable_destroyed(ExecutableId(executable), generation, is_success),
+        } => lifecycle::executable_destroyed(executable, generation, is_success),
         Request::ShuttingDown {} => {
             let outcome = run(DrainKind::Closing);
             lifecycle::begin_shutdown();

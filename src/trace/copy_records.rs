@@ -64,7 +64,7 @@ impl CopyRecords {
         let pending = &mut self.pending;
         let dropped = copies::collect(&mut |copy| {
             let mut number = |owner| match owner {
-                Owner::Agent(agent) => agents.find(AgentHandle(agent.0), file),
+                Owner::Agent(agent) => agents.find(AgentHandle(agent.hsa_handle()), file),
                 Owner::Host | Owner::Unknown => None,
             };
             let source = number(copy.call.source);
@@ -108,7 +108,7 @@ impl CopyRecords {
         copies::stop();
         // HSA must not be used any more, so new agents are unknown.
         let known = |owner| match owner {
-            Owner::Agent(agent) => agents.known(AgentHandle(agent.0)),
+            Owner::Agent(agent) => agents.known(AgentHandle(agent.hsa_handle())),
             Owner::Host | Owner::Unknown => None,
         };
         let dropped = copies::collect(&mut |copy| {
@@ -250,7 +250,7 @@ mod tests {
             is_gpu,
         };
         let (gpu, cpu) = (agent(true), agent(false));
-        let named = Owner::Agent(AgentId(1));
+        let named = Owner::Agent(AgentId::Hsa(1));
         let sides = [
             (is_device(named, Some(&gpu)), Some(true)),
             (is_device(named, Some(&cpu)), Some(false)),

@@ -382,7 +382,7 @@ impl PacketHandler for QueuePackets {
 /// The handler for the packets of a new queue of `size` packets; `None` for a queue that is not traced.
 pub fn queue_created(agent: AgentId, queue: usize, size: u32) -> Option<Box<dyn PacketHandler>> {
     let trace = trace()?;
-    let agent = AgentHandle(agent.0);
+    let agent = AgentHandle(agent.hsa_handle());
     let capture = trace.with_completer(|completer| {
         completer.add_queue(agent, queue, size, schedule, wakeup::wake)
     })??;
@@ -397,7 +397,9 @@ pub fn slots_reserved(queue: usize, first: u64, count: u64) {
 /// An executable was frozen: its kernels may be dispatched next.
 pub fn frozen(executable: ExecutableId) {
     if let Some(trace) = trace() {
-        trace.with_completer(|completer| completer.record_kernels(ExecutableHandle(executable.0)));
+        trace.with_completer(|completer| {
+            completer.record_kernels(ExecutableHandle(executable.hsa_handle()))
+        });
     }
 }
 

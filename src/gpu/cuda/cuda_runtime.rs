@@ -14,8 +14,6 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::time::Duration;
 
-pub use super::registry::is_module;
-
 /// The name of the bounds table that each module seems to have.
 const TABLE_NAME: &str = "__llvm_profile_sections";
 const UNSUPPORTED: Error = Error::Unsupported("copies of counters", "CUDA");

@@ -94,7 +94,7 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
     match image::read(cubin, registry::base(n)) {
         Ok(None) => {}
         Ok(Some(image)) => {
-            let executable = registry::executable(n);
+            let executable = ExecutableId::Cuda(n);
             registry.context_mut(context);
             registry.modules.push(Module {
                 executable,

@@ -15,19 +15,6 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// An id of this kind is a module's. HSA's ids are addresses of user space.
-const TAG: u64 = 1 << 63;
-
-/// The id of module `n`, in the order of loading, from 1.
-pub fn executable(n: u32) -> ExecutableId {
-    ExecutableId(TAG | u64::from(n))
-}
-
-/// Whether an executable is a module of CUDA.
-pub fn is_module(executable: ExecutableId) -> bool {
-    executable.0 & TAG != 0
-}
-
 /// The virtual address of the first byte of module `n`. Each has 4 GiB.
 pub fn base(n: u32) -> u64 {
     u64::from(n) << 32
@@ -35,13 +22,13 @@ pub fn base(n: u32) -> u64 {
 
 /// The module whose virtual addresses contain an address.
 pub fn module_at(address: u64) -> ExecutableId {
-    ExecutableId(TAG | address >> 32)
+    ExecutableId::Cuda((address >> 32) as u32)
 }
 
 /// The agent of code for one architecture on a device. A device can run code for several.
 pub fn agent(device: CUdevice, arch: &str) -> AgentId {
-    let number: u64 = arch.trim_start_matches("sm_").parse().unwrap_or(0);
-    AgentId(TAG | (device as u64) << 32 | number)
+    let arch = arch.trim_start_matches("sm_").parse().unwrap_or(0);
+    AgentId::Cuda { device, arch }
 }
 
 /// How a module is identified to the driver, and where its counters are.

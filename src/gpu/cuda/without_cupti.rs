@@ -240,7 +240,7 @@ fn add(
         1 => images.pop(),
         _ => images.into_iter().find(is_right),
     };
-    let executable = registry::executable(n);
+    let executable = ExecutableId::Cuda(n);
     registry().modules.push(Module {
         executable,
         id: n,

@@ -105,7 +105,7 @@ fn observe(call: &CopyCall, copy: impl FnOnce() -> Status) -> Status {
 }
 
 fn agent(handle: AgentHandle) -> Owner {
-    Owner::Agent(AgentId(handle.0))
+    Owner::Agent(AgentId::Hsa(handle.0))
 }
 
 /// The owner of the memory at an address, if copies are recorded now.

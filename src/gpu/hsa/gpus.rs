@@ -31,7 +31,7 @@ pub fn all() -> Vec<AgentHandle> {
         agents
             .gpus
             .iter()
-            .map(|gpu| AgentHandle(gpu.id.0))
+            .map(|gpu| AgentHandle(gpu.id.hsa_handle()))
             .collect()
     })
 }

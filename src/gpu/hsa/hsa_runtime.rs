@@ -91,7 +91,7 @@ impl Hsa {
         let PerAgent { cpu, staging } = &mut *agents;
         let staging = staging
             .entry(agent)
-            .or_insert_with(|| Staging::new(self.api, AgentHandle(agent.0), *cpu));
+            .or_insert_with(|| Staging::new(self.api, AgentHandle(agent.hsa_handle()), *cpu));
         work(staging)
     }
 }
@@ -112,7 +112,7 @@ impl Runtime for Hsa {
     }
 
     fn segments_of(&self, executable: ExecutableId) -> Result<Vec<Segment>, Error> {
-        query::segments_of(self.api, ExecutableHandle(executable.0))
+        query::segments_of(self.api, ExecutableHandle(executable.hsa_handle()))
     }
 
     fn variables(
@@ -121,7 +121,10 @@ impl Runtime for Hsa {
         agent: AgentId,
         is_wanted: fn(&[u8]) -> bool,
     ) -> Result<Vec<Variable>, Error> {
-        let (executable, agent) = (ExecutableHandle(executable.0), AgentHandle(agent.0));
+        let (executable, agent) = (
+            ExecutableHandle(executable.hsa_handle()),
+            AgentHandle(agent.hsa_handle()),
+        );
         query::variables(self.api, executable, agent, is_wanted)
     }
 
@@ -131,7 +134,10 @@ impl Runtime for Hsa {
         agent: AgentId,
         name: &CStr,
     ) -> Result<Option<Variable>, Error> {
-        let (executable, agent) = (ExecutableHandle(executable.0), AgentHandle(agent.0));
+        let (executable, agent) = (
+            ExecutableHandle(executable.hsa_handle()),
+            AgentHandle(agent.hsa_handle()),
+        );
         query::named_variable(self.api, executable, agent, name)
     }
 
@@ -145,7 +151,10 @@ impl Runtime for Hsa {
     }
 
     fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String> {
-        let (executable, agent) = (ExecutableHandle(executable.0), AgentHandle(agent.0));
+        let (executable, agent) = (
+            ExecutableHandle(executable.hsa_handle()),
+            AgentHandle(agent.hsa_handle()),
+        );
         query::uri(self.api, executable, agent)
     }
 
@@ -187,11 +196,11 @@ impl Runtime for Hsa {
     }
 
     fn units(&self, agent: &Agent) -> Result<Option<Units>, Error> {
-        device_memory::units(self.api, AgentHandle(agent.id.0), &agent.name)
+        device_memory::units(self.api, AgentHandle(agent.id.hsa_handle()), &agent.name)
     }
 
     fn memory(&self, agent: &Agent) -> Memory {
-        device_memory::memory(self.api, AgentHandle(agent.id.0))
+        device_memory::memory(self.api, AgentHandle(agent.id.hsa_handle()))
     }
 
     fn allocate(
@@ -200,7 +209,7 @@ impl Runtime for Hsa {
         agent: AgentId,
         size: usize,
     ) -> Result<u64, Error> {
-        device_memory::allocate(self.api, AgentHandle(agent.0), size)
+        device_memory::allocate(self.api, AgentHandle(agent.hsa_handle()), size)
     }
 
     fn free(&self, address: u64) {

@@ -402,7 +402,7 @@ unsafe fn register(
         // removes the doorbell.
         unsafe {
             (*data).handler = observers::trace().and_then(|trace| {
-                trace.queue_created(AgentId(agent.0), queue as usize, (*queue).size)
+                trace.queue_created(AgentId::Hsa(agent.0), queue as usize, (*queue).size)
             });
             if (*data).handler.is_some() {
                 doorbell::add(queue);

@@ -39,7 +39,7 @@ pub unsafe fn freeze_executable(
     executable: ExecutableHandle,
     options: *const c_char,
 ) -> Status {
-    let id = ExecutableId(executable.0);
+    let id = ExecutableId::Hsa(executable.0);
     let drain = observers::drain();
     let generation = drain.map_or(0, |drain| drain.freezing(source, id));
     // SAFETY: the caller's promise.
@@ -64,7 +64,7 @@ pub unsafe fn destroy_executable(
     function: function::hsa_executable_destroy,
     executable: ExecutableHandle,
 ) -> Status {
-    let id = ExecutableId(executable.0);
+    let id = ExecutableId::Hsa(executable.0);
     let drain = observers::drain();
     let generation = drain.and_then(|drain| drain.destroying(source, id));
     // SAFETY: the caller's promise.

@@ -93,7 +93,7 @@ pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
             _ => Ok(()),
         });
         if let Err(error) = described {
-            agents.unknown.push((AgentId(handle.0), error));
+            agents.unknown.push((AgentId::Hsa(handle.0), error));
         }
     }
     Ok((agents, cpu))
@@ -122,7 +122,7 @@ pub fn agent(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
         unsafe { (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
     check("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
     Ok(Agent {
-        id: AgentId(handle.0),
+        id: AgentId::Hsa(handle.0),
         name: string(&name),
     })
 }
@@ -199,7 +199,9 @@ pub fn segments(api: &Api) -> Result<Segments, Error> {
     for (executable, found) in collector.finish("hsa_ven_amd_loader_iterate_executables", status)? {
         match found {
             Ok(found) => segments.found.extend(found),
-            Err(error) => segments.failed.push((ExecutableId(executable.0), error)),
+            Err(error) => segments
+                .failed
+                .push((ExecutableId::Hsa(executable.0), error)),
         }
     }
     Ok(segments)
@@ -248,8 +250,8 @@ pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segmen
             check("hsa_ven_amd_loader_loaded_code_object_get_info", status)?;
         }
         segments.push(Segment {
-            agent: AgentId(agent.0),
-            executable: ExecutableId(executable.0),
+            agent: AgentId::Hsa(agent.0),
+            executable: ExecutableId::Hsa(executable.0),
             base,
             size,
         });
