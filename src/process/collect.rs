@@ -1,10 +1,10 @@
 //! Runs a drain: waits for running kernels, locks the state, runs the pipeline.
 
 use super::lifecycle::{self, Entered, GpuRuntime};
+use crate::amd::api;
+use crate::amd::hip;
 use crate::drain::Drain;
 use crate::drain::kind::DrainKind;
-use crate::gpu::hsa::api;
-use crate::gpu::hsa::hip;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::features::HAS_CUDA;

@@ -9,7 +9,7 @@
 use super::leader;
 use super::lifecycle;
 use super::request::{REFUSED, Request};
-use crate::gpu::cuda;
+use crate::nvidia;
 use crate::support::diagnostics;
 use crate::support::features::{HAS_CUDA, HAS_TRACE};
 use crate::support::panic_guard::{Cost, guarded};
@@ -62,7 +62,7 @@ pub fn used() {
     report_untraced();
     guarded(Cost::Counters, (), || {
         if HAS_TRACE && lifecycle::is_owner() && leader::leads() {
-            let tool = env::env(cuda::INJECTION).filter(|value| !value.is_empty());
+            let tool = env::env(nvidia::INJECTION).filter(|value| !value.is_empty());
             let own = loader::path_of(used as *const c_void);
             let file = |path: &Path| std::fs::canonicalize(path).ok();
             // The driver ignores a file that does not exist.

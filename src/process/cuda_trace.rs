@@ -1,6 +1,6 @@
 //! Starts the trace of CUDA.
 
-use crate::gpu::cuda::subscriber::{self, Traced, Unobserved};
+use crate::nvidia::subscriber::{self, Traced, Unobserved};
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};

@@ -12,7 +12,7 @@
 //!
 //! Only the shared library exports it: see the feature `shared`.
 
-use crate::gpu::cuda::wrapped;
+use crate::nvidia::wrapped;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::loaded_files::is_in_local_scope;

@@ -6,7 +6,7 @@ use super::request::Request;
 use super::requests::report_if_interrupted;
 use super::snapshot;
 use super::tool;
-use crate::gpu::hsa::wait;
+use crate::amd::wait;
 use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log::{self, Event};

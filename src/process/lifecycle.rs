@@ -4,14 +4,14 @@
 //! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that
 //! holds a lock of HIP may be about to destroy an executable, and waits for STATE.
 
+use crate::amd::hsa_runtime::{self, Hsa};
+use crate::amd::queues;
 use crate::drain::DrainState;
 use crate::drain::kind::{DrainKind, Executables};
-use crate::gpu::cuda::cuda_runtime::{self, Cuda};
-use crate::gpu::hsa::hsa_runtime::{self, Hsa};
-use crate::gpu::hsa::queues;
 use crate::gpu::owner;
 pub use crate::gpu::owner::is_owner;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime};
+use crate::nvidia::cuda_runtime::{self, Cuda};
 use crate::support::diagnostics;
 use crate::support::features::HAS_CUDA;
 use crate::support::settings::settings;

@@ -1,8 +1,8 @@
 //! The agents of the trace: their records, and what other records need to know about them.
 
 use super::file::TraceFile;
-use crate::gpu::cuda::devices;
-use crate::gpu::hsa::gpus;
+use crate::amd::gpus;
+use crate::nvidia::devices;
 use crate::support::diagnostics;
 use hsa_abi::AgentHandle;
 use std::collections::HashSet;

@@ -4,7 +4,7 @@
 //! the completion of GPU work.
 //!
 //! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
-//! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's
+//! the doorbell ([`crate::amd::doorbell`]), and the program's own. The completion thread takes the completer's
 //! lock, and under it the locks of the scheduled queues, the destroyed signals, the API calls, the copies, the markers
 //! and the new streams, whose other holders never wait, and those that ROCr takes to create signals. While other
 //! threads hold the completer's lock, they do not ring doorbells, take locks of queues or doorbells, or wait for

@@ -4,8 +4,8 @@ use super::calls::{self, Started, state};
 use super::cuda_launches::{self, Launch};
 use super::streams::NamedStream;
 use super::{clock, recording};
-use crate::gpu::cuda::activity;
 use crate::gpu::observers::{ApiCall, ApiStream};
+use crate::nvidia::activity;
 use crate::sys::threads;
 use std::cell::Cell;
 

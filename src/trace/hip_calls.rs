@@ -12,7 +12,7 @@
 use super::calls::{self, Call};
 use super::hip_functions::hip_functions;
 use super::streams::{self, NamedStream};
-use crate::gpu::hsa::hip;
+use crate::amd::hip;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::loader;

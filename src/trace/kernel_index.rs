@@ -2,7 +2,7 @@
 //! while dispatches of the earlier one are still to be recorded. Therefore each address has a list of kernels in the
 //! order in which they were loaded, and a dispatch has the epoch in which its packet was written.
 
-use crate::gpu::hsa::kernels::{Kernel, Registers};
+use crate::amd::kernels::{Kernel, Registers};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 

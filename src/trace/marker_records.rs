@@ -5,7 +5,7 @@ use super::file::TraceFile;
 use super::marker_ranges::{Action, Named, Ranges};
 use super::stream_records::StreamRecords;
 use super::{calls, clock, markers};
-use crate::gpu::hsa::gpus;
+use crate::amd::gpus;
 use hsa_abi::AgentHandle;
 use tracefile::format::{self, Count, Record, named};
 

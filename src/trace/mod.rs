@@ -16,7 +16,7 @@
 //! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
 //! | writing the file | [`file`], [`file_name`] |
 //!
-//! CUDA's kernels and copies come from CUPTI (`gpu/cuda/activity.rs`): [`cuda_calls`] observes the API calls, [`cuda_launches`]
+//! CUDA's kernels and copies come from CUPTI (`nvidia/activity.rs`): [`cuda_calls`] observes the API calls, [`cuda_launches`]
 //! keeps them until their records arrive, and [`cuda_records`] writes these.
 //!
 //! The program's markers are separate: [`roctx`] and [`nvtx`] have the functions, [`markers`] passes the events of each thread to

@@ -2,8 +2,8 @@
 //!
 //! [`super::session`] switches it: at the program's request, and after the times of the settings.
 
-use crate::gpu::cuda::activity;
 use crate::gpu::observers;
+use crate::nvidia::activity;
 use crate::support::diagnostics;
 use crate::support::settings::Tracing;
 use std::sync::atomic::{AtomicBool, Ordering};

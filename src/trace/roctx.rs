@@ -10,8 +10,8 @@
 use super::marker_ranges::{Action, MAX_TEXT};
 use super::streams::{self, NamedStream};
 use super::{markers, session};
-use crate::gpu::hsa::hip;
-use crate::gpu::hsa::libraries::Libraries;
+use crate::amd::hip;
+use crate::amd::libraries::Libraries;
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;

@@ -7,11 +7,11 @@ use super::file::TraceFile;
 use super::{
     calls, copies, cuda_calls, markers, packet_origins, recording, streams, wakeup, watched_signals,
 };
-use crate::gpu::cuda::activity::{self, Flush};
-use crate::gpu::cuda::wait as cuda_wait;
-use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
+use crate::amd::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::observers::{Packet, PacketHandler};
 use crate::gpu::runtime::{AgentId, ExecutableId};
+use crate::nvidia::activity::{self, Flush};
+use crate::nvidia::wait as cuda_wait;
 use crate::output::pattern::expand_process;
 use crate::support::diagnostics;
 use crate::support::environment::Values;

@@ -27,7 +27,7 @@
 //! do not go through HSA's functions (`hsa_amd_signal_value_pointer`) are not observed.
 
 use super::atomics::{AtomicU32, AtomicU64, Ordering, fence, yield_now};
-use crate::gpu::hsa::signals;
+use crate::amd::signals;
 use hsa_abi::{DispatchTime, SignalHandle};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;

@@ -19,7 +19,7 @@
 //! | [`transfer`] | batches of reads and fills |
 //! | [`copies`] | copies of the counters, one for each multiprocessor |
 //! | [`prepare`] | sets them up |
-//! | [`cuda_runtime`] | implements [`Runtime`](super::runtime::Runtime) |
+//! | [`cuda_runtime`] | implements [`Runtime`](crate::gpu::runtime::Runtime) |
 //! | [`wait`] | waits for running kernels |
 //!
 //! A cubin has no bounds tables, and its counters are single variables that the driver finds by name. A module is
