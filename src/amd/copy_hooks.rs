@@ -194,6 +194,7 @@ fn linear(
     from: (*const c_void, AgentHandle),
     to: (*const c_void, AgentHandle),
     completion: SignalHandle,
+    engine: u32,
 ) -> CopyCall {
     // HIP names the GPU that copies for both, also if it reads or writes the memory of another GPU.
     let is_one = from.1 == to.1;
@@ -207,91 +208,45 @@ fn linear(
         source: owner_of(from),
         destination: owner_of(to),
         is_fill: false,
-        engine: 0,
+        engine,
         completion: Some(completion.0),
     }
 }
 
-unsafe extern "C" fn async_copy(
-    to: *mut c_void,
-    to_agent: AgentHandle,
-    from: *const c_void,
-    from_agent: AgentHandle,
-    size: usize,
-    count: u32,
-    dependencies: *const SignalHandle,
-    completion: SignalHandle,
-) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
+/// Defines the hook of a function that copies asynchronously. In parentheses its last arguments; after `on` the engine.
+macro_rules! linear_copy {
+    ($name:ident = $function:ident($($last:ident: $type:ty),*) on $engine:expr) => {
+        unsafe extern "C" fn $name(
+            to: *mut c_void,
+            to_agent: AgentHandle,
+            from: *const c_void,
+            from_agent: AgentHandle,
+            size: usize,
+            count: u32,
+            dependencies: *const SignalHandle,
+            completion: SignalHandle,
+            $($last: $type,)*
+        ) -> Status {
+            let Some(saved) = saved() else {
+                return Status::ERROR;
+            };
+            let real = saved.amd.$function;
+            // SAFETY: the program's arguments, passed to the function that it called.
+            let copy = || unsafe {
+                real(to, to_agent, from, from_agent, size, count, dependencies, completion, $($last),*)
+            };
+            // HSA does nothing, and does not decrement the signal.
+            if size == 0 {
+                return copy();
+            }
+            let (from, to) = ((from, from_agent), (to.cast_const(), to_agent));
+            observe(&linear(stringify!($function), size, from, to, completion, $engine), copy)
+        }
     };
-    // SAFETY: the program's arguments, passed to the function that it called.
-    let copy = || unsafe {
-        (saved.amd.hsa_amd_memory_async_copy)(
-            to,
-            to_agent,
-            from,
-            from_agent,
-            size,
-            count,
-            dependencies,
-            completion,
-        )
-    };
-    // HSA does nothing, and does not decrement the signal.
-    if size == 0 {
-        return copy();
-    }
-    let call = linear(
-        "hsa_amd_memory_async_copy",
-        size,
-        (from, from_agent),
-        (to, to_agent),
-        completion,
-    );
-    observe(&call, copy)
 }
 
-unsafe extern "C" fn async_copy_on_engine(
-    to: *mut c_void,
-    to_agent: AgentHandle,
-    from: *const c_void,
-    from_agent: AgentHandle,
-    size: usize,
-    count: u32,
-    dependencies: *const SignalHandle,
-    completion: SignalHandle,
-    engine: u32,
-    force: bool,
-) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the program's arguments, passed to the function that it called.
-    let copy = || unsafe {
-        (saved.amd.hsa_amd_memory_async_copy_on_engine)(
-            to,
-            to_agent,
-            from,
-            from_agent,
-            size,
-            count,
-            dependencies,
-            completion,
-            engine,
-            force,
-        )
-    };
-    if size == 0 {
-        return copy();
-    }
-    let name = "hsa_amd_memory_async_copy_on_engine";
-    let call = CopyCall {
-        engine,
-        ..linear(name, size, (from, from_agent), (to, to_agent), completion)
-    };
-    observe(&call, copy)
-}
+linear_copy!(async_copy = hsa_amd_memory_async_copy() on 0);
+linear_copy!(async_copy_on_engine = hsa_amd_memory_async_copy_on_engine(engine: u32, force: bool) on engine);
 
 unsafe extern "C" fn async_copy_rect(
     to: *const PitchedPointer,

@@ -3,6 +3,7 @@
 
 use super::api::loaded_api;
 use super::cooperative;
+use super::queue_request::{QueueRequest, queue_create_function, status};
 use super::saved_api_table::{SavedTables, saved};
 use super::{doorbell, observed_calls, query, tool_hooks};
 use crate::gpu::observers::{self, Packet, PacketHandler, Source, observation_switches};
@@ -72,46 +73,24 @@ pub fn is_intercepted(queue: *mut Queue) -> bool {
     })
 }
 
-/// `hsa_queue_create`.
-pub unsafe extern "C" fn queue_create(
-    agent: AgentHandle,
-    size: u32,
-    kind: u32,
-    callback: Option<QueueErrorCallback>,
-    data: *mut c_void,
-    private: u32,
-    group: u32,
-    queue: *mut *mut Queue,
-) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    create_traced(saved, agent, kind, |mode| {
-        let create = match mode {
-            QueueMode::Plain => saved.core.hsa_queue_create,
-            QueueMode::Intercept => intercept_create,
-        };
-        // SAFETY: the program's arguments, passed to functions of the same type (hsa_api_trace.h). On success, the
-        // function has written the queue's address.
+queue_create_function!(
+    /// `hsa_queue_create`.
+    pub fn queue_create = create_queue
+);
+
+/// # Safety
+/// As for `hsa_queue_create`.
+unsafe fn create_queue(request: &QueueRequest) -> Result<*mut Queue, Status> {
+    let saved = saved().ok_or(Status::ERROR)?;
+    create_traced(saved, request.agent, request.kind, |mode| {
+        // SAFETY: the program's arguments, passed to functions of the same type (hsa_api_trace.h).
         unsafe {
-            let status = create(agent, size, kind, callback, data, private, group, queue);
-            created(status, queue)
+            match mode {
+                QueueMode::Plain => request.send(saved.core.hsa_queue_create),
+                QueueMode::Intercept => intercept(request),
+            }
         }
     })
-    .err()
-    .unwrap_or(Status::SUCCESS)
-}
-
-/// The result of a call that creates a queue.
-///
-/// # Safety
-/// If `status` is success, the call has written `queue`.
-unsafe fn created(status: Status, queue: *mut *mut Queue) -> Result<*mut Queue, Status> {
-    match status {
-        // SAFETY: the caller's promise.
-        Status::SUCCESS => Ok(unsafe { *queue }),
-        error => Err(error),
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -197,13 +176,14 @@ pub unsafe extern "C" fn amd_queue_create(
                 }
             }
         };
-        let created = match engine == HSA_AMD_QUEUE_ENGINE_COMPUTE && version == 1 {
-            true => create_traced(saved, agent, kind, |mode| match mode {
+        let created = if engine == HSA_AMD_QUEUE_ENGINE_COMPUTE && version == 1 {
+            create_traced(saved, agent, kind, |mode| match mode {
                 QueueMode::Plain => plain(),
                 // SAFETY: one of the program's descriptors.
                 QueueMode::Intercept => unsafe { intercept_create_from(saved, agent, desc) },
-            }),
-            false => plain(),
+            })
+        } else {
+            plain()
         };
         if let (Err(error), Status::SUCCESS) = (created, first_error) {
             first_error = error;
@@ -225,17 +205,16 @@ unsafe fn intercept_create_from(
     // SAFETY: the caller's promise.
     unsafe {
         let requested = &*desc;
-        let status = intercept_create(
+        let queue = intercept(&QueueRequest {
             agent,
-            requested.size / PACKET_SIZE,
-            requested.kind,
-            requested.callback,
-            requested.data,
-            requested.private_segment_size,
-            u32::MAX,
-            &raw mut queue,
-        );
-        let queue = created(status, &raw mut queue)?;
+            size: requested.size / PACKET_SIZE,
+            kind: requested.kind,
+            callback: requested.callback,
+            data: requested.data,
+            private: requested.private_segment_size,
+            group: u32::MAX,
+            queue: &raw mut queue,
+        })?;
         let mut status = (saved.amd.hsa_amd_queue_set_priority)(queue, requested.priority);
         let is_error = |status: Status| status.0 >= Status::ERROR.0;
         if !is_error(status) && !requested.cu_mask.is_null() && requested.cu_mask_count > 0 {
@@ -278,32 +257,29 @@ pub unsafe extern "C" fn counted_queue_acquire(
     }
     // SAFETY: the program's arguments, passed to functions of these types. On success, the function has written the
     // queue's address.
-    create_traced(saved, agent, kind, |mode| unsafe {
-        let status = match mode {
-            QueueMode::Plain => plain(agent, kind, priority, callback, data, flags, queue),
+    status(create_traced(saved, agent, kind, |mode| unsafe {
+        match mode {
+            QueueMode::Plain => match plain(agent, kind, priority, callback, data, flags, queue) {
+                Status::SUCCESS => Ok(*queue),
+                error => Err(error),
+            },
             QueueMode::Intercept => {
-                let unknown = u32::MAX;
-                intercept_create(
+                let queue = intercept(&QueueRequest {
                     agent,
-                    COUNTED_QUEUE_SIZE,
+                    size: COUNTED_QUEUE_SIZE,
                     kind,
                     callback,
                     data,
-                    unknown,
-                    unknown,
+                    private: u32::MAX,
+                    group: u32::MAX,
                     queue,
-                )
+                })?;
+                // If this fails, the queue has the default priority.
+                (saved.amd.hsa_amd_queue_set_priority)(queue, priority);
+                Ok(queue)
             }
-        };
-        let queue = created(status, queue)?;
-        if let QueueMode::Intercept = mode {
-            // If this fails, the queue has the default priority.
-            (saved.amd.hsa_amd_queue_set_priority)(queue, priority);
         }
-        Ok(queue)
-    })
-    .err()
-    .unwrap_or(Status::SUCCESS)
+    }))
 }
 
 /// `hsa_amd_counted_queue_release`.
@@ -314,47 +290,37 @@ pub unsafe extern "C" fn counted_queue_release(queue: *mut Queue) -> Status {
     let is_intercepted = is_intercepted(queue);
     // SAFETY: the program's argument.
     unsafe {
-        match is_intercepted {
-            true => queue_destroy(queue),
-            false => plain(queue),
+        if is_intercepted {
+            queue_destroy(queue)
+        } else {
+            plain(queue)
         }
     }
 }
 
-/// `hsa_amd_queue_intercept_create`, for a queue that devprof or another tool intercepts. The handler of the other tool
-/// gets the packets first.
-pub unsafe extern "C" fn intercept_create(
-    agent: AgentHandle,
-    size: u32,
-    kind: u32,
-    callback: Option<QueueErrorCallback>,
-    data: *mut c_void,
-    private: u32,
-    group: u32,
-    queue: *mut *mut Queue,
-) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the caller's arguments.
-    let status = unsafe {
-        (saved.amd.hsa_amd_queue_intercept_create)(
-            agent, size, kind, callback, data, private, group, queue,
-        )
-    };
-    if status == Status::SUCCESS {
-        SAW_QUEUE.store(true, Ordering::Relaxed);
-        // SAFETY: on success, the function has written the queue's address.
-        let queue = unsafe { *queue };
-        observed_calls::queue_created(Source::Tool, queue, kind == HSA_QUEUE_TYPE_SINGLE, callback);
-        // SAFETY: a new intercept queue.
-        if let Err(refused) = unsafe { register(saved, agent, queue) } {
-            diagnostics::lost(format_args!(
-                "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_register failed: {refused:?}"
-            ));
-        }
+queue_create_function!(
+    /// `hsa_amd_queue_intercept_create`.
+    pub fn intercept_create = intercept
+);
+
+/// Creates an intercept queue, for devprof or another tool. The handler of the other tool gets the packets first.
+///
+/// # Safety
+/// As for `hsa_amd_queue_intercept_create`.
+unsafe fn intercept(request: &QueueRequest) -> Result<*mut Queue, Status> {
+    let saved = saved().ok_or(Status::ERROR)?;
+    // SAFETY: the caller's promise.
+    let queue = unsafe { request.send(saved.amd.hsa_amd_queue_intercept_create)? };
+    SAW_QUEUE.store(true, Ordering::Relaxed);
+    let is_single_producer = request.is_single_producer();
+    observed_calls::queue_created(Source::Tool, queue, is_single_producer, request.callback);
+    // SAFETY: a new intercept queue.
+    if let Err(refused) = unsafe { register(saved, request.agent, queue) } {
+        diagnostics::lost(format_args!(
+            "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_register failed: {refused:?}"
+        ));
     }
-    status
+    Ok(queue)
 }
 
 /// Whether a tool that ROCr loaded before devprof creates the queues.

@@ -8,9 +8,10 @@
 use super::api;
 use super::hip::next_function;
 use super::observed_calls;
+use super::queue_request::{QueueRequest, queue_create_function};
 use crate::gpu::observers::{self, Source};
-use hsa_abi::{AgentHandle, ExecutableHandle, Queue, QueueErrorCallback, Status, function};
-use std::ffi::{CStr, c_char, c_void};
+use hsa_abi::{ExecutableHandle, Queue, Status, function};
+use std::ffi::{CStr, c_char};
 
 const SOURCE: Source = Source::Interposed;
 
@@ -99,32 +100,24 @@ pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHa
     unsafe { observed_calls::destroy_executable(SOURCE, destroy, executable) }
 }
 
-/// `hsa_queue_create`.
-///
+queue_create_function!(
+    /// `hsa_queue_create`.
+    ///
+    /// # Safety
+    /// As in `hsa/hsa.h`.
+    #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_create"))]
+    #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
+    pub fn devprof_hsa_queue_create = create_queue
+);
+
 /// # Safety
-/// As in `hsa/hsa.h`.
-#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_create"))]
-#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_queue_create(
-    agent: AgentHandle,
-    size: u32,
-    kind: u32,
-    callback: Option<QueueErrorCallback>,
-    data: *mut c_void,
-    private: u32,
-    group: u32,
-    queue: *mut *mut Queue,
-) -> Status {
+/// As for `hsa_queue_create`.
+unsafe fn create_queue(request: &QueueRequest) -> Result<*mut Queue, Status> {
     // SAFETY: the type of this function in `hsa/hsa.h`.
-    let Some(create) = (unsafe { next::<function::hsa_queue_create>(c"hsa_queue_create") }) else {
-        return Status::NOT_INITIALIZED;
-    };
-    // SAFETY: the program's arguments.
-    unsafe {
-        observed_calls::create_queue(
-            SOURCE, create, agent, size, kind, callback, data, private, group, queue,
-        )
-    }
+    let create = unsafe { next::<function::hsa_queue_create>(c"hsa_queue_create") };
+    let create = create.ok_or(Status::NOT_INITIALIZED)?;
+    // SAFETY: the caller's promise.
+    unsafe { observed_calls::create_queue(SOURCE, create, request) }
 }
 
 /// `hsa_queue_destroy`.

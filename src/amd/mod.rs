@@ -17,6 +17,7 @@ mod observed_calls;
 mod pools;
 mod query;
 mod queue_functions;
+pub mod queue_request;
 pub mod queues;
 pub mod saved_api_table;
 pub mod signals;

@@ -1,12 +1,10 @@
 //! Calls of ROCr's functions that are reported to the observers. The tool hooks and the interposed functions both make them.
 
+use super::queue_request::QueueRequest;
 use crate::gpu::observers::{self, Source};
 use crate::gpu::runtime::ExecutableId;
-use hsa_abi::{
-    AgentHandle, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback, Status,
-    function,
-};
-use std::ffi::{c_char, c_void};
+use hsa_abi::{ExecutableHandle, Queue, QueueErrorCallback, Status, function};
+use std::ffi::c_char;
 
 /// Shuts HSA down with `function`.
 ///
@@ -75,31 +73,24 @@ pub unsafe fn destroy_executable(
     status
 }
 
-/// Creates a queue with `function`. The other arguments are those of `hsa_queue_create`.
+/// Creates a queue with `function`. Returns it, or HSA's error.
 ///
 /// # Safety
-/// As for `hsa_queue_create`; `function` is that function.
-#[expect(clippy::too_many_arguments)]
+/// As for `function`.
 pub unsafe fn create_queue(
     source: Source,
     function: function::hsa_queue_create,
-    agent: AgentHandle,
-    size: u32,
-    kind: u32,
-    callback: Option<QueueErrorCallback>,
-    data: *mut c_void,
-    private: u32,
-    group: u32,
-    queue: *mut *mut Queue,
-) -> Status {
+    request: &QueueRequest,
+) -> Result<*mut Queue, Status> {
     // SAFETY: the caller's promise.
-    let status = unsafe { function(agent, size, kind, callback, data, private, group, queue) };
-    if status == Status::SUCCESS {
-        // SAFETY: on success, the function has written the queue's address.
-        let queue = unsafe { *queue };
-        queue_created(source, queue, kind == HSA_QUEUE_TYPE_SINGLE, callback);
-    }
-    status
+    let queue = unsafe { request.send(function)? };
+    queue_created(
+        source,
+        queue,
+        request.is_single_producer(),
+        request.callback,
+    );
+    Ok(queue)
 }
 
 /// Destroys, inactivates or releases a queue with `function`.

@@ -4,6 +4,7 @@
 use super::api::loaded_api;
 use super::observed_calls;
 use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions, QueueHooks};
+use super::queue_request::{QueueRequest, queue_create_function};
 use super::tables::tables;
 use crate::gpu::observers::Source;
 use crate::sys::loader;
@@ -120,34 +121,14 @@ unsafe extern "C" fn executable_destroy(executable: ExecutableHandle) -> Status 
     unsafe { observed_calls::destroy_executable(Source::Tool, saved.destroy, executable) }
 }
 
-unsafe extern "C" fn queue_create(
-    agent: AgentHandle,
-    size: u32,
-    kind: u32,
-    callback: Option<QueueErrorCallback>,
-    data: *mut c_void,
-    private: u32,
-    group: u32,
-    queue: *mut *mut Queue,
-) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the program's arguments, to the function that was in the table.
-    unsafe {
-        observed_calls::create_queue(
-            Source::Tool,
-            saved.queue_create,
-            agent,
-            size,
-            kind,
-            callback,
-            data,
-            private,
-            group,
-            queue,
-        )
-    }
+queue_create_function!(fn queue_create = create_queue);
+
+/// # Safety
+/// As for `hsa_queue_create`.
+unsafe fn create_queue(request: &QueueRequest) -> Result<*mut Queue, Status> {
+    let saved = saved().ok_or(Status::ERROR)?;
+    // SAFETY: the caller's promise. The function was in the table.
+    unsafe { observed_calls::create_queue(Source::Tool, saved.queue_create, request) }
 }
 
 /// `hsa_amd_queue_create`.
