@@ -5,7 +5,7 @@
 //!
 //! | layer | what |
 //! | --- | --- |
-//! | [`c_api`] | exported symbols |
+//! | [`exports`] | every exported symbol |
 //! | [`process`] | when to act: loading, events, snapshots, signals, forks, exit |
 //! | [`trace`] | the pipeline of dispatches |
 //! | [`drain`] | the pipeline of profiles |
@@ -16,8 +16,8 @@
 //! | [`sys`] | the operating system |
 
 mod amd;
-mod c_api;
 mod drain;
+mod exports;
 mod gpu;
 mod nvidia;
 mod output;

@@ -3,8 +3,6 @@
 mod collect;
 pub mod cuda;
 mod cuda_trace;
-mod dlsym;
-mod exec;
 pub mod exit;
 mod fork;
 pub mod leader;

@@ -445,7 +445,7 @@ fn the_runtime() {
             &["drain", "amd", "nvidia"],
             &["trace"],
             &["process"],
-            &["c_api"],
+            &["exports"],
         ],
     );
     // The two pipelines are independent.

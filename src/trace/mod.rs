@@ -6,7 +6,7 @@
 //! | stage | module |
 //! | --- | --- |
 //! | whether anything is recorded now | [`recording`]; [`switches`] |
-//! | the API call in progress on a thread, and its stream | [`hip_calls`], [`calls`], [`streams`] |
+//! | the API call in progress on a thread, and its stream | `exports/hip.rs`, [`calls`], [`streams`] |
 //! | which thread writes a packet, and when | [`packet_origins`] |
 //! | processing the packets that the program writes | [`capture`] |
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
@@ -19,7 +19,7 @@
 //! CUDA's kernels and copies come from CUPTI (`nvidia/activity.rs`): [`cuda_calls`] observes the API calls, [`cuda_launches`]
 //! keeps them until their records arrive, and [`cuda_records`] writes these.
 //!
-//! The program's markers are separate: [`roctx`] and [`nvtx`] have the functions, [`markers`] passes the events of each thread to
+//! The program's markers are separate: `exports/roctx.rs` and [`nvtx`] have the functions, [`markers`] passes the events of each thread to
 //! the completion thread ([`thread_queues`]), and [`marker_ranges`] and [`marker_records`] make
 //! records of them.
 //!
@@ -40,19 +40,17 @@ mod dispatch_clock;
 mod fifo;
 mod file;
 mod file_name;
-pub mod hip_calls;
-mod hip_functions;
+pub mod hip_functions;
 mod in_flight;
 mod kernel_index;
 mod marker_domains;
-mod marker_ranges;
+pub mod marker_ranges;
 mod marker_records;
-mod markers;
-mod nvtx;
+pub mod markers;
+pub mod nvtx;
 mod packet_origins;
 mod poll_flag;
 mod recording;
-pub mod roctx;
 mod session;
 mod stream_records;
 pub mod streams;

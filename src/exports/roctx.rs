@@ -2,19 +2,20 @@
 //! program that is linked with one of the libraries. FFI: the signatures are those of `roctracer/roctx.h` (libroctx64)
 //! and `rocprofiler-sdk-roctx/roctx.h` (librocprofiler-sdk-roctx, which has more functions).
 //!
-//! As in [`super::hip_calls`], each exported function jumps to the address in its slot. The first call sets all slots:
+//! As in [`super::hip`], each exported function jumps to the address in its slot. The first call sets all slots:
 //! if markers are not recorded, to the library's functions, so that a call costs only the jump. Without the library, a
 //! call has the results that both libraries have without a tool (roctracer, roctx.cpp; rocprofiler-sdk, roctx.cpp):
 //! levels of nesting from 0, and -1 for a pop without a push; ids of ranges from 1; 0 for everything else.
 
-use super::marker_ranges::{Action, MAX_TEXT};
-use super::streams::{self, NamedStream};
-use super::{markers, session};
+use super::{P, c_name};
 use crate::amd::hip;
 use crate::amd::libraries::Libraries;
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;
+use crate::trace::marker_ranges::{Action, MAX_TEXT};
+use crate::trace::streams::{self, NamedStream};
+use crate::trace::{self, markers};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -97,13 +98,8 @@ macro_rules! functions {
         fn resolve() {
             let settings = settings();
             $({
-                const SYMBOL: &CStr =
-                    match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                        Ok(symbol) => symbol,
-                        Err(_) => panic!("a symbol contains a NUL byte"),
-                    };
-                let real: *mut c_void =
-                    hip::next_function(SYMBOL, &LIBRARIES).unwrap_or(std::ptr::null_mut());
+                const SYMBOL: &CStr = c_name(concat!(stringify!($name), "\0"));
+                let real: P = hip::next_function(SYMBOL, &LIBRARIES).unwrap_or(std::ptr::null_mut());
                 // Stored before the slot: `recorded` reads it.
                 $name::REAL.store(real.cast(), Ordering::Release);
                 let is_recorded = settings.is_traced() && (settings.tracing.markers || controls(stringify!($name)));
@@ -141,11 +137,12 @@ pub struct Replacement {
 
 impl Replacement {
     /// The exported function if `found` is the library's function and calls of it are recorded, otherwise `found`.
-    pub fn of(&self, found: *mut c_void) -> *mut c_void {
+    pub fn of(&self, found: P) -> P {
         let is_recorded = self.slot.load(Ordering::Acquire) != self.real;
-        match self.real == found.cast() && is_recorded {
-            true => self.exported.cast(),
-            false => found,
+        if self.real == found.cast() && is_recorded {
+            self.exported.cast()
+        } else {
+            found
         }
     }
 }
@@ -279,7 +276,7 @@ mod recorded {
 
     /// Stops the recording of all threads, as rocprofv3 does.
     pub unsafe extern "C" fn roctxProfilerPause(thread: u64) -> c_int {
-        guarded(Cost::Markers, (), || session::set_recording(false));
+        guarded(Cost::Markers, (), || trace::set_recording(false));
         // SAFETY: the caller's argument.
         unsafe { super::roctxProfilerPause::real().unwrap_or(own::roctxProfilerPause)(thread) }
     }
@@ -289,7 +286,7 @@ mod recorded {
         let status = unsafe {
             super::roctxProfilerResume::real().unwrap_or(own::roctxProfilerResume)(thread)
         };
-        guarded(Cost::Markers, (), || session::set_recording(true));
+        guarded(Cost::Markers, (), || trace::set_recording(true));
         status
     }
 

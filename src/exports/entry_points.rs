@@ -1,9 +1,12 @@
-//! The exported symbols, except those that replace functions of HSA and HIP, and the constructor. No panic leaves a
-//! function of this file.
+//! The functions that programs, compiler-rt, ROCr, the CUDA driver and NVTX call, and the constructor.
 
+use super::exec;
 use crate::process::leader;
 use crate::process::request::Request;
 use crate::process::{cuda, exit, startup, tool};
+use crate::support::features::HAS_TRACE;
+use crate::trace::nvtx;
+use cuda_abi::nvtx::NvtxGetExportTableFunc_t;
 use hsa_abi::ApiPrefix;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -125,12 +128,27 @@ pub extern "C" fn InitializeInjection() -> c_int {
     1
 }
 
+/// NVTX calls this in each library that uses it. Returns 1 if devprof records markers; otherwise NVTX calls no tool.
+///
+/// # Safety
+/// `tables` is NVTX's function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn InitializeInjectionNvtx2(
+    tables: Option<NvtxGetExportTableFunc_t>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    c_int::from(unsafe { nvtx::initialize(tables) })
+}
+
 /// Runs when the program or library that contains devprof is loaded.
 extern "C" fn constructor() {
-    startup::start(
+    let is_enabled = startup::start(
         OnLoad as *const c_void,
         InitializeInjection as *const c_void,
     );
+    if HAS_TRACE && is_enabled {
+        exec::find_next();
+    }
 }
 
 /// Runs after all exit handlers.

@@ -9,18 +9,16 @@
 //! They have HIP's names only in the shared library (the feature `shared`). The archive must not define them, because
 //! its weak references to HIP's functions would find them.
 
-use super::calls::{self, Call};
-use super::hip_functions::hip_functions;
-use super::streams::{self, NamedStream};
+use super::{Address, P, c_name};
 use crate::amd::hip;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::loader;
-use std::ffi::{CStr, c_void};
+use crate::trace::calls::{self, Call};
+use crate::trace::hip_functions::hip_functions;
+use crate::trace::streams::{self, NamedStream};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-
-/// A pointer of any type, or a handle.
-pub type P = *mut c_void;
 
 /// `dim3`.
 #[derive(Clone, Copy)]
@@ -136,13 +134,6 @@ impl Returned for ChannelFormatDesc {
     };
 }
 
-/// The address of a function.
-#[derive(Clone, Copy)]
-struct Address(*const ());
-
-// SAFETY: code does not change.
-unsafe impl Sync for Address {}
-
 /// A function that is exported under a name of HIP's.
 #[repr(C)]
 pub struct Function {
@@ -184,9 +175,10 @@ impl Function {
         let is_recorded = is_tracing && (self.is_work || settings().tracing.api);
         self.is_recorded.store(is_recorded, Ordering::Relaxed);
         self.real.store(function.cast(), Ordering::Relaxed);
-        let target = match is_recorded || is_tracing && self.is_observed {
-            true => self.recorded.0.cast_mut(),
-            false => function.cast(),
+        let target = if is_recorded || is_tracing && self.is_observed {
+            self.recorded.0.cast_mut()
+        } else {
+            function.cast()
         };
         // Release: a thread that finds this target finds the other fields, too.
         self.target.store(target, Ordering::Release);
@@ -203,9 +195,10 @@ impl Function {
     pub fn replace(&self, found: P) -> P {
         let target = self.target.load(Ordering::Acquire);
         let is_hips = self.real.load(Ordering::Relaxed) == found.cast();
-        match is_hips && target == self.recorded.0.cast_mut() {
-            true => self.exported.0.cast_mut().cast(),
-            false => found,
+        if is_hips && target == self.recorded.0.cast_mut() {
+            self.exported.0.cast_mut().cast()
+        } else {
+            found
         }
     }
 
@@ -295,11 +288,11 @@ fn of_spt(stream: P) -> NamedStream {
 unsafe fn of_config(config: P) -> NamedStream {
     /// Offset of the stream in both, in bytes.
     const STREAM: usize = 32;
-    match config.is_null() {
-        true => NamedStream::None,
-        // SAFETY: the caller's promise.
-        false => of(unsafe { *config.byte_add(STREAM).cast::<P>() }),
+    if config.is_null() {
+        return NamedStream::None;
     }
+    // SAFETY: the caller's promise.
+    of(unsafe { *config.byte_add(STREAM).cast::<P>() })
 }
 
 /// HIP has created a stream.
@@ -383,11 +376,7 @@ macro_rules! functions {
 
                 type Signature = unsafe extern "C-unwind" fn($($type),*) -> returned!($($returned)?);
 
-                pub const SYMBOL: &CStr =
-                    match CStr::from_bytes_with_nul(concat!(or!(stringify!($name); $($symbol)?), "\0").as_bytes()) {
-                        Ok(symbol) => symbol,
-                        Err(_) => panic!("a symbol contains a NUL byte"),
-                    };
+                pub const SYMBOL: &CStr = c_name(concat!(or!(stringify!($name); $($symbol)?), "\0"));
 
                 /// # Safety
                 /// The requirements are those of HIP's function.

@@ -1,5 +1,5 @@
 //! The functions that replace the program (`execve` and its family). Device memory is lost with it, so the counters are saved
-//! before, as before a signal ends the process: by the thread of [`super::snapshot`], within a limit.
+//! before, as before a signal ends the process: by the thread of [`crate::process`], within a limit.
 //!
 //! Most calls are in the child of a fork, which has nothing to save: they read one word, or two and the process id after
 //! `vfork`, and jump to the next library's function. The functions may be called in such a child of a process with threads,
@@ -8,11 +8,10 @@
 //!
 //! The arguments stay where they are, because some functions have a variable number of them. If the call fails, the program
 //! continues, and so do devprof's drains.
-//!
-//! Only the shared library exports them: see the feature `shared`.
 
-use super::leader;
-use super::request::Request;
+use super::c_name;
+use crate::process::leader;
+use crate::process::request::Request;
 use crate::sys::loader;
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -54,10 +53,7 @@ macro_rules! functions {
 
         /// The names of the functions, by number, and the next library's functions.
         static FUNCTIONS: [(&CStr, AtomicPtr<()>); [$($n),*].len()] = [$((
-            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!("a name with one NUL byte"),
-            },
+            c_name(concat!(stringify!($name), "\0")),
             AtomicPtr::new(std::ptr::null_mut()),
         )),*];
     };
@@ -90,9 +86,10 @@ fn next(number: usize) -> *const () {
         found = loader::next_function(name).cast();
         next.store(found, Ordering::Relaxed);
     }
-    match found.is_null() {
-        true => missing as *const (),
-        false => found,
+    if found.is_null() {
+        missing as *const ()
+    } else {
+        found
     }
 }
 

@@ -1,5 +1,5 @@
 //! `dlsym` of the shared library: a program that looks up a function of HIP or roctx in its library gets devprof's, and a
-//! program that looks up some functions of the CUDA driver gets wrappers ([`wrapped`]).
+//! program that looks up some functions of the CUDA driver gets wrappers ([`cuda`]).
 //!
 //! The C library's `dlsym` finds the caller by its return address, for RTLD_DEFAULT and RTLD_NEXT. Therefore everything
 //! that does not concern these functions jumps to it (or to the next library that defines `dlsym`). HIP and roctx concern
@@ -9,16 +9,13 @@
 //!
 //! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
 //! allocated unless the symbol's name begins with `hip` or `roc`, or is that of a wrapped function.
-//!
-//! Only the shared library exports it: see the feature `shared`.
 
+use super::{P, cuda, hip, roctx};
 use crate::nvidia::wrapped;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::loaded_files::is_in_local_scope;
 use crate::sys::{env, loader};
-use crate::trace::hip_calls::{self, P};
-use crate::trace::roctx;
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -132,7 +129,7 @@ unsafe extern "C" fn filter_cuda() {
 /// `name` is a C string.
 unsafe extern "C" fn is_wrapped(name: *const c_char) -> bool {
     // SAFETY: the caller's promise.
-    wrapped::find(unsafe { CStr::from_ptr(name) }).is_some()
+    cuda::find(unsafe { CStr::from_ptr(name) }).is_some()
 }
 
 /// What [`first`] continues with if there is no other `dlsym`.
@@ -160,7 +157,7 @@ extern "C" fn find_next() -> *const () {
 
 /// A function that devprof may record.
 enum Recorded {
-    Hip(&'static hip_calls::Function),
+    Hip(&'static hip::Function),
     Roctx(roctx::Replacement),
 }
 
@@ -174,7 +171,7 @@ unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) 
     let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
     // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
     let function = guarded(Cost::Dispatches, None, || {
-        if !hip_calls::is_tracing() {
+        if !hip::is_tracing() {
             TARGET.store(filter_cuda as *mut (), Ordering::Relaxed);
             return None;
         }
@@ -184,7 +181,7 @@ unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) 
         }
         // SAFETY: `dlsym` gets a C string.
         let name = unsafe { CStr::from_ptr(name) };
-        if let Some(function) = hip_calls::find(name) {
+        if let Some(function) = hip::find(name) {
             return function.prepare().then_some(Recorded::Hip(function));
         }
         roctx::prepare(name).map(Recorded::Roctx)
@@ -220,7 +217,7 @@ unsafe extern "C" fn wrapped_symbol(handle: P, name: *const c_char, caller: P) -
     let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
     // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
     // SAFETY: `dlsym` gets a C string.
-    let family = wrapped::find(unsafe { CStr::from_ptr(name) });
+    let family = cuda::find(unsafe { CStr::from_ptr(name) });
     let is_replaced = guarded(Cost::Counters, false, || {
         // devprof needs the driver's own functions.
         !loader::are_in_same_file(caller, find_next as *const _) && !settings().disabled
@@ -251,8 +248,9 @@ unsafe extern "C" fn wrapped_symbol(handle: P, name: *const c_char, caller: P) -
         // SAFETY: as above.
         found = unsafe { next(after_this, name) };
     }
-    match is_replaced {
-        true => family.wrapper(found),
-        false => found,
+    if is_replaced {
+        family.wrapper(found)
+    } else {
+        found
     }
 }

@@ -5,10 +5,10 @@
 //! They have HSA's names in the builds of tools/build-runtime (the feature `interpose`). In other builds, such as tests
 //! that provide their own HSA runtime, they have other names.
 
-use super::api;
-use super::hip::next_function;
-use super::observed_calls;
-use super::queue_request::{QueueRequest, queue_create_function};
+use crate::amd::api;
+use crate::amd::hip::next_function;
+use crate::amd::observed_calls;
+use crate::amd::queue_request::{QueueRequest, queue_create_function};
 use crate::gpu::observers::{self, Source};
 use hsa_abi::{ExecutableHandle, Queue, Status, function};
 use std::ffi::{CStr, c_char};
