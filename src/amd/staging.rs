@@ -456,9 +456,10 @@ impl Staging {
             is_late |= value > 0;
             // A copy that fails makes the value negative.
             copied.push(value == 0);
-            match value > 0 {
-                true => pending.push(signal),
-                false => complete.push(signal),
+            if value > 0 {
+                pending.push(signal)
+            } else {
+                complete.push(signal)
             }
         }
         self.signals.extend(complete);

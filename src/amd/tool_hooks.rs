@@ -16,7 +16,7 @@ use hsa_abi::{
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The functions that were in the tables: ROCr's own, or those of a tool that ROCr loaded before devprof.
+/// The functions that were in the tables: ROCr's own, or the functions of a tool that ROCr loaded before devprof.
 struct SavedFunctions {
     freeze: function::hsa_executable_freeze,
     destroy: function::hsa_executable_destroy,

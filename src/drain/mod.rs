@@ -14,7 +14,7 @@ mod fingerprint;
 pub mod kind;
 mod validate;
 
-use crate::gpu::counter_copies::VARIABLE;
+use crate::gpu::copy_layout::VARIABLE;
 use crate::gpu::runtime::{Agent, Agents, Error, ExecutableId, Runtime};
 use crate::output::profile_files::{Files, Profile};
 use crate::support::diagnostics::{self, Outcome};
@@ -23,8 +23,8 @@ use cache::{Cache, Discovered, lose_all};
 use code_object::{Lost, describe};
 use copy::{Device, Read};
 use counter_copies::Registry;
+use counter_copies::reading;
 use counter_copies::set_up::{self, Refused};
-use counter_copies::sums;
 use discover::LoadedOn;
 use encode::{Draft, Image};
 use kind::{DrainKind, Executables};
@@ -323,7 +323,7 @@ impl<'a> Drain<'a> {
         let registry = &self.drain_state.copies;
         let counting = here.iter().zip(&mut drafts);
         let counting = counting.filter_map(|(&at, (_, drafts))| Some((registry.get(at)?, drafts)));
-        sums::add_up(self.device(agent), counting.collect())?;
+        reading::add_up(self.device(agent), counting.collect())?;
         let sizes = drafts.iter().zip(sizes);
         let size = sizes
             .filter(|((_, drafts), _)| drafts.is_ok())

@@ -1,5 +1,5 @@
-//! Functions of HSA that devprof interposes: those of the archive in a program that is linked with it, and those of the
-//! shared library if it is preloaded. HIP's calls reach them instead of ROCr's functions, so devprof observes
+//! Functions of HSA that devprof interposes: the archive in a program that is linked with it, and the shared library if it is
+//! preloaded. HIP's calls reach them instead of ROCr's functions, so devprof observes
 //! executables and queues even if ROCr does not load it as a tool.
 //!
 //! They have HSA's names in the builds of tools/build-runtime (the feature `interpose`). In other builds, such as tests

@@ -3,6 +3,7 @@
 use crate::support::settings::settings;
 use std::ffi::CStr;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub enum AgentId {
 }
 
 /// Code objects that were loaded together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExecutableId {
     /// The handle of an `hsa_executable_t`. HSA reuses it after the executable was destroyed.
     Hsa(u64),
@@ -40,6 +41,16 @@ impl ExecutableId {
         match self {
             ExecutableId::Hsa(handle) => handle,
             ExecutableId::Cuda(_) => 0,
+        }
+    }
+}
+
+/// Smaller than the derived implementation, and as good: two runtimes rarely have the same numbers.
+impl Hash for ExecutableId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            ExecutableId::Hsa(handle) => state.write_u64(*handle),
+            ExecutableId::Cuda(n) => state.write_u64((*n).into()),
         }
     }
 }

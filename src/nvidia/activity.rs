@@ -71,7 +71,7 @@ static FUNCTIONS: OnceLock<ActivityFunctions> = OnceLock::new();
 static KINDS: OnceLock<&'static [u32]> = OnceLock::new();
 /// Whether records are made. Changed under this lock.
 static IS_ENABLED: Mutex<bool> = Mutex::new(false);
-/// The same, for [`is_enabled`].
+/// The state that launching threads read without a lock: see [`is_enabled`].
 static MAY_RECORD: AtomicBool = AtomicBool::new(false);
 
 /// devprof's streams, by CUPTI's numbers of their contexts and their own.
@@ -419,9 +419,10 @@ unsafe fn decode<'a>(record: *const u32, rest: usize) -> Option<Activity<'a>> {
         match view::<u32>(record, rest)? {
             CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL => {
                 let kernel: CUpti_ActivityKernel = view(record, rest)?;
-                let name = match kernel.name.is_null() {
-                    true => c"",
-                    false => CStr::from_ptr(kernel.name),
+                let name = if kernel.name.is_null() {
+                    c""
+                } else {
+                    CStr::from_ptr(kernel.name)
                 };
                 Some(Activity::Kernel(decode_kernel(&kernel, name)))
             }

@@ -165,16 +165,18 @@ unsafe fn stream(function: &Function, arguments: *const c_void) -> ApiStream {
             StreamArgument::At(offset) => at(arguments, offset),
             StreamArgument::InConfig(offset) => {
                 let config = arguments.cast::<*const c_void>().read_unaligned();
-                match config.is_null() {
-                    true => return ApiStream::Unknown,
-                    false => at(config, offset),
+                if config.is_null() {
+                    return ApiStream::Unknown;
+                } else {
+                    at(config, offset)
                 }
             }
         }
     };
-    match function.is_per_thread {
-        true => ApiStream::PerThreadHandle(handle),
-        false => ApiStream::Handle(handle),
+    if function.is_per_thread {
+        ApiStream::PerThreadHandle(handle)
+    } else {
+        ApiStream::Handle(handle)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Copies of a module's counters, one for each multiprocessor. [`super::prepare`] sets them up.
 
 use super::driver::{Driver, check};
-use crate::gpu::counter_copies::Layout;
-use crate::gpu::counter_copies::sums::Sums;
+use crate::gpu::copy_layout::Layout;
+use crate::gpu::copy_layout::sums::Sums;
 use crate::gpu::runtime::Error;
 use cuda_abi::driver::*;
 use std::ops::Range;
@@ -14,13 +14,13 @@ pub struct Copies {
     /// warps.
     pub memory: CUdeviceptr,
     pub layout: Layout,
-    /// Where each variable of the image is, in the image's order.
-    pub places: Vec<Place>,
+    /// For each variable of the image, in the image's order.
+    pub offsets: Vec<CounterOffset>,
 }
 
-/// Where a variable is in a part.
+/// Where the counters of a variable are in a part.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct CounterOffset {
     /// From the beginning of the part, bytes.
     pub offset: u64,
     /// The variable has uniform counters, which only full warps change.
@@ -35,11 +35,12 @@ impl Copies {
 
     /// Adds the copies of a part of the variable `n`, from `start` bytes on, to `counters`.
     pub fn add(&self, sums: &Sums, n: usize, start: u64, counters: &mut [u8]) {
-        let place = self.places[n];
-        let first = ((place.offset + start) / 8) as usize;
-        match place.is_uniform {
-            true => sums.add_full(first, counters),
-            false => sums.add_all(first, counters),
+        let counters_at = self.offsets[n];
+        let first = ((counters_at.offset + start) / 8) as usize;
+        if counters_at.is_uniform {
+            sums.add_full(first, counters)
+        } else {
+            sums.add_all(first, counters)
         }
     }
 

@@ -5,7 +5,7 @@ use super::image::TABLE;
 use super::registry::{self, Module, module_at, registry};
 use super::transfer::{self, LARGEST_BATCH, Part};
 use super::{handles, wait, without_cupti};
-use crate::gpu::counter_copies::sums::Sums;
+use crate::gpu::copy_layout::sums::Sums;
 use crate::gpu::runtime::*;
 use crate::support::alloc;
 use cuda_abi::driver::*;

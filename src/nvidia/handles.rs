@@ -167,9 +167,10 @@ fn libraries_with(driver: &Driver, module: &Module) -> Vec<CUlibrary> {
     let with_kernel = modules
         .iter()
         .filter(|module| module.image.kernel.as_ref() == Some(kernel));
-    match libraries.len() <= with_kernel.count() {
-        true => libraries.into_iter().map(|(_, library)| library).collect(),
-        false => Vec::new(),
+    if libraries.len() <= with_kernel.count() {
+        libraries.into_iter().map(|(_, library)| library).collect()
+    } else {
+        Vec::new()
     }
 }
 

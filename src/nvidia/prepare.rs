@@ -10,14 +10,14 @@
 //! libraries that count itself: when the library is loaded, in all contexts that are idle and in the current one, and when a
 //! context is created. A module that the driver loads at any other time has no copies, because its kernels may run already.
 
-use super::copies::{Copies, Place};
+use super::copies::{Copies, CounterOffset};
 use super::driver::{self, Driver, check};
 use super::handles::{self, variable};
 use super::image::{COUNTERS, UNIFORM};
 use super::registry::{Module, Registry, Unprepared, registry};
 use super::transfer;
 use super::wait;
-use crate::gpu::counter_copies::{DESCRIPTOR, Layout, VARIABLE, budget};
+use crate::gpu::copy_layout::{DESCRIPTOR, Layout, VARIABLE, budget};
 use crate::gpu::runtime::{Error, ExecutableId, Memory, Units};
 use crate::support::settings::settings;
 use crate::support::sync::lock;
@@ -74,7 +74,7 @@ fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
         // The device runtime is of another version.
         return Ok(None);
     }
-    let Some((counters, places)) = places(module, &located.addresses) else {
+    let Some((counters, offsets)) = offsets(module, &located.addresses) else {
         return Ok(None);
     };
     if is_occupied(driver, module.context) {
@@ -99,7 +99,7 @@ fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
             let copies = Copies {
                 memory,
                 layout,
-                places,
+                offsets,
             };
             if let Err(error) = enable(driver, stream, &copies, counters.start, address) {
                 if let Error::TimedOut(_) = error {
@@ -188,7 +188,10 @@ fn free_memory(driver: &Driver, stream: CUstream, memory: CUdeviceptr) {
 }
 
 /// The device addresses of all counters, and where each variable is in them. `None` if too much else is between them.
-fn places(module: &Module, addresses: &[CUdeviceptr]) -> Option<(Range<CUdeviceptr>, Vec<Place>)> {
+fn offsets(
+    module: &Module,
+    addresses: &[CUdeviceptr],
+) -> Option<(Range<CUdeviceptr>, Vec<CounterOffset>)> {
     let image = &module.image;
     let variables = || image.counters.iter().zip(addresses);
     let mut by_function = HashMap::new();
@@ -203,19 +206,19 @@ fn places(module: &Module, addresses: &[CUdeviceptr]) -> Option<(Range<CUdevicep
         }
     }
     let is_dense = start < end && end - start <= MAX_SPREAD * total + SPREAD;
-    let places = variables().map(|(counters, &address)| {
+    let offsets = variables().map(|(counters, &address)| {
         let uniform = counters.symbol.to_bytes().strip_prefix(UNIFORM);
         let of = match uniform {
             Some(function) => *by_function.get(function)?,
             None => address,
         };
-        Some(Place {
+        Some(CounterOffset {
             offset: of - start,
             is_uniform: uniform.is_some(),
         })
     });
-    let places: Option<Vec<Place>> = places.collect();
-    is_dense.then_some((start..end, places?))
+    let offsets: Option<Vec<CounterOffset>> = offsets.collect();
+    is_dense.then_some((start..end, offsets?))
 }
 
 /// The size of all copies on a device, bytes. The devices of contexts with copies are known.

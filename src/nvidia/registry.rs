@@ -208,9 +208,10 @@ pub fn take_of_thread<T: Copy>(all: &mut Vec<(u32, T)>) -> Vec<T> {
 
 /// See [`Capture::thread`].
 fn thread_of(stream: CUstream) -> u32 {
-    match stream.0 <= LAST_DEFAULT_STREAM {
-        true => threads::thread_id(),
-        false => 0,
+    if stream.0 <= LAST_DEFAULT_STREAM {
+        threads::thread_id()
+    } else {
+        0
     }
 }
 

@@ -150,9 +150,10 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
         CUptiResult::SUCCESS => {}
         CUptiResult::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => {
             let name = CStr::from_bytes_until_nul(&owner).unwrap_or_default();
-            return Err(Unobserved::Taken(match name.is_empty() {
-                true => "its name is unknown".into(),
-                false => name.to_string_lossy().into_owned(),
+            return Err(Unobserved::Taken(if name.is_empty() {
+                "its name is unknown".into()
+            } else {
+                name.to_string_lossy().into_owned()
             }));
         }
         error => return Err(Unobserved::Refused(format!("{error:?} of cuptiSubscribe"))),
@@ -246,9 +247,10 @@ pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
             enable(domain, id);
         }
     }
-    api_calls::set_reported(match traced.api {
-        true => Reported::All,
-        false => Reported::Submitting,
+    api_calls::set_reported(if traced.api {
+        Reported::All
+    } else {
+        Reported::Submitting
     });
     Ok(())
 }

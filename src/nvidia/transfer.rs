@@ -250,9 +250,10 @@ fn fill_batch(
                 .map(|error| (n, error)),
         );
     }
-    match wait_for(driver, stream, limit)? {
-        true => Ok(refused),
-        false => Err(Error::TimedOut("cuMemsetD8Async")),
+    if wait_for(driver, stream, limit)? {
+        Ok(refused)
+    } else {
+        Err(Error::TimedOut("cuMemsetD8Async"))
     }
 }
 

@@ -10,7 +10,7 @@ use super::driver::{self, Current, Driver, check};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
 use super::{handles, prepare, primary, transfer};
-use crate::gpu::counter_copies::VARIABLE;
+use crate::gpu::copy_layout::VARIABLE;
 use crate::gpu::observers;
 use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::diagnostics;

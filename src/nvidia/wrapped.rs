@@ -79,9 +79,10 @@ unsafe fn report(id: c_uint, arguments: *const c_void, result: *const CUresult) 
         return;
     }
     let data = CUpti_CallbackData {
-        callbackSite: match result.is_null() {
-            true => CUPTI_API_ENTER,
-            false => CUPTI_API_EXIT,
+        callbackSite: if result.is_null() {
+            CUPTI_API_ENTER
+        } else {
+            CUPTI_API_EXIT
         },
         functionName: std::ptr::null(),
         functionParams: arguments,

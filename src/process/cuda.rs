@@ -4,7 +4,7 @@
 //! (`cuInit` is one) report the first use of CUDA. Otherwise the driver must load the library when it is initialized: it
 //! loads the one that CUDA_INJECTION64_PATH names, and calls its function `InitializeInjection`. devprof never sets that
 //! variable: all children would inherit it, also those that need it for another tool or cannot load the library. The
-//! archive is no library, so it begins to observe the driver when the program starts.
+//! driver cannot load an archive, so the archive begins to observe the driver when the program starts.
 
 use super::leader;
 use super::lifecycle;

@@ -187,9 +187,10 @@ impl State {
 
     /// Whether HSA is initialized, if that is known without calling HSA.
     fn known_hsa_state(&self) -> Option<bool> {
-        match is_inherited(self.hsa.initialized_by) {
-            true => Some(false),
-            false => self.hsa.is_up,
+        if is_inherited(self.hsa.initialized_by) {
+            Some(false)
+        } else {
+            self.hsa.is_up
         }
     }
 
@@ -367,9 +368,12 @@ pub fn end_shutdown() {
 
 /// Whether HSA is initialized. During a transition it is not.
 pub fn hsa_is_up() -> bool {
-    let known = with_state(|state| match state.hsa.transitions.is_empty() {
-        true => state.known_hsa_state(),
-        false => Some(false),
+    let known = with_state(|state| {
+        if state.hsa.transitions.is_empty() {
+            state.known_hsa_state()
+        } else {
+            Some(false)
+        }
     });
     known.unwrap_or_else(|| query_hsa().unwrap_or(false))
 }

@@ -34,7 +34,7 @@ pub fn is_shared_library() -> bool {
 /// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
 /// called by the constructor.
 pub fn register(on_load: *const c_void) {
-    // The archive is no tool.
+    // ROCr cannot load an archive as a tool.
     if !HAS_TRACE {
         return;
     }
@@ -62,7 +62,7 @@ pub fn register(on_load: *const c_void) {
 
 /// ROCr has loaded this copy as a tool, at the end of `hsa_init`.
 ///
-/// The shared library's constructor ran before those of the program, so its exit handler would run after HIP has
+/// The shared library's constructor ran before the program's, so its exit handler would run after HIP has
 /// unloaded the code objects. A handler that is registered here runs before.
 ///
 /// # Safety

@@ -50,9 +50,10 @@ impl Layout {
     /// The layouts for `span` bytes of counters that fit into `budget` bytes, beginning with the one with the most copies: at
     /// most one for each number of a unit, at least two.
     pub fn all(span: u64, units: Units, budget: u64) -> impl Iterator<Item = Layout> {
-        let power = match units.is_limited {
-            true => units.count.checked_ilog2().unwrap_or(0),
-            false => units.count.max(2).next_power_of_two().trailing_zeros(),
+        let power = if units.is_limited {
+            units.count.checked_ilog2().unwrap_or(0)
+        } else {
+            units.count.max(2).next_power_of_two().trailing_zeros()
         };
         let power = power.min(31);
         let each = Some(units.count).filter(|count| units.is_limited && !count.is_power_of_two());
@@ -62,9 +63,12 @@ impl Layout {
             count,
             shared,
         };
-        let powers = (1..=power).rev().map(move |n| match units.is_limited {
-            true => layout(1 << n, 1),
-            false => layout(1 << n, 1 << (power - n)),
+        let powers = (1..=power).rev().map(move |n| {
+            if units.is_limited {
+                layout(1 << n, 1)
+            } else {
+                layout(1 << n, 1 << (power - n))
+            }
         });
         each.map(|count| layout(count, 1))
             .into_iter()

@@ -4,7 +4,7 @@ use super::super::code_object::Lost;
 use super::super::copy::Device;
 use super::super::encode::{Counts, Draft};
 use super::span::CounterCopies;
-use crate::gpu::counter_copies::sums::Sums;
+use crate::gpu::copy_layout::sums::Sums;
 use crate::gpu::runtime::Error;
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub fn add_up(
     device: Device,
     mut all: Vec<(&CounterCopies, &mut Result<Vec<Draft<'_>>, Lost>)>,
 ) -> Result<(), Error> {
-    // What is lost need not be read.
+    // Skip code objects whose counters are already lost.
     all.retain(|(_, drafts)| drafts.is_ok());
     let mut sums = Vec::with_capacity(all.len());
     for (copies, drafts) in &mut all {
@@ -89,7 +89,7 @@ mod tests {
     use super::super::span::{Counters, Span};
     use super::*;
     use crate::drain::encode::Pair;
-    use crate::gpu::counter_copies::Layout;
+    use crate::gpu::copy_layout::Layout;
     use crate::gpu::runtime::Units;
 
     const UNITS: Units = Units {
