@@ -5,17 +5,21 @@
 //!
 //! | layer | what |
 //! | --- | --- |
-//! | [`c_api`] | exported symbols |
+//! | [`exports`] | every exported symbol |
 //! | [`process`] | when to act: loading, events, snapshots, signals, forks, exit |
-//! | [`drain`], [`trace`] | the pipelines: profiles, dispatches |
+//! | [`trace`] | the pipeline of dispatches |
+//! | [`drain`] | the pipeline of profiles |
+//! | [`amd`], [`nvidia`] | a GPU runtime each |
 //! | [`output`] | profile files and their names |
-//! | [`gpu`] | GPU runtimes |
+//! | [`gpu`] | the interface to GPU runtimes |
 //! | [`support`] | memory, locks, settings, messages |
 //! | [`sys`] | the operating system |
 
-mod c_api;
+mod amd;
 mod drain;
+mod exports;
 mod gpu;
+mod nvidia;
 mod output;
 mod process;
 mod support;

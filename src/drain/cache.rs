@@ -3,7 +3,7 @@
 use super::code_object::{self, Object};
 use super::copy::Device;
 use super::discover::{self, CodeObject, LoadedOn};
-use super::scope::{Executables, Scope};
+use super::kind::{DrainKind, Executables};
 use crate::gpu::runtime::{Agent, AgentId, Agents, Error, ExecutableId, Runtime};
 use crate::support::diagnostics::Outcome;
 use std::collections::{HashMap, HashSet};
@@ -39,8 +39,8 @@ impl Cache {
         self.0.remove(&executable);
     }
 
-    /// Removes code objects that may have been replaced by others, and those that could not be read completely.
-    pub fn remove_uncertain(&mut self, executables: Executables) {
+    /// Discards code objects that may have been replaced by others, and those that could not be read completely.
+    pub fn discard_unobserved(&mut self, executables: Executables) {
         self.0.retain(|executable, objects| {
             executables.is_observed(*executable)
                 && objects.values().all(|object| object.is_complete)
@@ -60,24 +60,21 @@ impl Cache {
         })
     }
 
-    /// Reads the code objects in `scope` that are not in the cache.
+    /// Reads the code objects that a drain of this kind is for and that are not in the cache.
     pub fn update(
         &mut self,
         runtime: &dyn Runtime,
         agents: &Agents,
         executables: Executables,
-        scope: Scope,
+        kind: DrainKind,
         limit: Duration,
         outcome: &mut Outcome,
     ) -> Result<Discovered, Error> {
-        let only = match scope {
-            Scope::Executable(executable) => Some(executable),
-            Scope::All | Scope::Observed => None,
-        };
+        let only = kind.executable();
         let (mut loaded, unread) = discover::loaded(runtime, agents, only)?;
         loaded.retain(|code| {
             !executables.destroying.contains(&code.executable)
-                && (scope != Scope::Observed || executables.is_observed(code.executable))
+                && (kind != DrainKind::Snapshot || executables.is_observed(code.executable))
         });
         let mut failed = unread.len();
         for unread in unread {

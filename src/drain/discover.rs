@@ -36,7 +36,7 @@ fn is_table_name(name: &[u8]) -> bool {
 
 /// A part of the runtime's state that could not be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {what} of executable {:#x}{}{}: {error}", executable.0, if agent.is_empty() { "" } else { " on " }, agent)]
+#[error("cannot read {what} of executable {executable}{}{}: {error}", if agent.is_empty() { "" } else { " on " }, agent)]
 pub struct Unread {
     pub what: &'static str,
     pub executable: ExecutableId,
@@ -117,7 +117,7 @@ fn on_unknown_agents(segments: &[Segment], unknown: &[(AgentId, Error)]) -> Vec<
         let Some((agent, error)) = unknown.iter().find(|(agent, _)| *agent == segment.agent) else {
             continue;
         };
-        let name = format!("agent {:#x}", agent.0);
+        let name = format!("agent {:#x}", agent.hsa_handle());
         let executable = segment.executable;
         if !unread
             .iter()
@@ -188,13 +188,13 @@ mod tests {
     fn segments_are_grouped_by_executable_and_agent() {
         let agents: Vec<Agent> = [7, 8]
             .map(|n| Agent {
-                id: AgentId(n),
+                id: AgentId::Hsa(n),
                 name: format!("gfx{n}"),
             })
             .into();
         let segment = |agent, executable, base, size| Segment {
-            agent: AgentId(agent),
-            executable: ExecutableId(executable),
+            agent: AgentId::Hsa(agent),
+            executable: ExecutableId::Hsa(executable),
             base,
             size,
         };
@@ -210,7 +210,7 @@ mod tests {
         );
         let found: Vec<_> = objects
             .iter()
-            .map(|o| (o.executable.0, o.agent, o.segments.clone()))
+            .map(|o| (o.executable.hsa_handle(), o.agent, o.segments.clone()))
             .collect();
         assert_eq!(found[0], (1, 0, vec![0x1000..0x1020, 0x3000..0x3010]));
         assert_eq!(

@@ -596,9 +596,12 @@ mod tests {
                             .collect(),
                         _ => words(&counters),
                     },
-                    uniform: format.has_uniform.then(|| match has_uniform {
-                        true => words(&uniform),
-                        false => vec![0; count as usize],
+                    uniform: format.has_uniform.then(|| {
+                        if has_uniform {
+                            words(&uniform)
+                        } else {
+                            vec![0; count as usize]
+                        }
                     }),
                 });
             }

@@ -11,24 +11,23 @@ mod counter_copies;
 mod discover;
 mod encode;
 mod fingerprint;
-pub mod scope;
+pub mod kind;
 mod validate;
 
-use crate::gpu::counter_copies::VARIABLE;
+use crate::gpu::copy_layout::VARIABLE;
 use crate::gpu::runtime::{Agent, Agents, Error, ExecutableId, Runtime};
-use crate::output::profile_files::{self, Files, Profile};
+use crate::output::profile_files::{Files, Profile};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::Settings;
 use cache::{Cache, Discovered, lose_all};
 use code_object::{Lost, describe};
 use copy::{Device, Read};
 use counter_copies::Registry;
+use counter_copies::reading;
 use counter_copies::set_up::{self, Refused};
-use counter_copies::sums;
 use discover::LoadedOn;
 use encode::{Draft, Image};
-use scope::{Executables, Scope};
-use std::collections::HashSet;
+use kind::{DrainKind, Executables};
 use std::fmt::Display;
 
 /// The state that is kept between drains.
@@ -86,15 +85,15 @@ impl DrainState {
 impl<'a> Drain<'a> {
     /// Whether a loaded code object has counters.
     pub fn has_counters(&mut self) -> Result<bool, Error> {
-        self.drain_state.cache.remove_uncertain(self.executables);
+        self.discard_unobserved();
         let agents = self.runtime.agents()?;
-        self.discover(&agents, Scope::All)?;
+        self.discover(&agents, DrainKind::All)?;
         Ok(!self.drain_state.cache.is_empty())
     }
 
     /// Discards what earlier drains have read of executables that are not observed.
-    pub fn remove_uncertain(&mut self) {
-        self.drain_state.cache.remove_uncertain(self.executables);
+    pub fn discard_unobserved(&mut self) {
+        self.drain_state.cache.discard_unobserved(self.executables);
     }
 
     /// Sets up copies of the counters of an executable that was just loaded. Its destruction is observed.
@@ -136,10 +135,10 @@ impl<'a> Drain<'a> {
         Ok(())
     }
 
-    /// Collects the counters of the code objects in `scope` and writes their files.
-    pub fn collect(&mut self, scope: Scope) -> Result<(), Error> {
+    /// Collects the counters of the code objects that a drain of this kind is for, and writes their files.
+    pub fn collect(&mut self, kind: DrainKind) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
-        let Discovered { loaded, failed } = self.discover(&agents, scope)?;
+        let Discovered { loaded, failed } = self.discover(&agents, kind)?;
         let counting = self.counting(&loaded);
         let mut profiles = Vec::new();
         let mut copied = 0;
@@ -158,7 +157,7 @@ impl<'a> Drain<'a> {
         }
         // The form of these lines is LLVM's (compiler-rt, InstrProfilingPlatformROCm.cpp and …HSA.cpp), which its tests
         // and users' scripts look for. Snapshots are silent.
-        let is_noted = self.settings.verbose && scope != Scope::Observed;
+        let is_noted = self.settings.verbose && kind != DrainKind::Snapshot;
         diagnostics::note(
             is_noted,
             format_args!("Copied device sections: {copied} bytes"),
@@ -188,14 +187,22 @@ impl<'a> Drain<'a> {
         }
         let mut existing = self.executables.destroying.clone();
         existing.extend(loaded.iter().map(|at| at.executable));
-        self.write(&agents.gpus, profiles, scope, &existing);
+        let existing = kind.is_complete().then_some(&existing);
+        let files = &mut self.drain_state.files;
+        files.write(
+            &agents.gpus,
+            self.settings,
+            profiles,
+            existing,
+            self.outcome,
+        );
         Ok(())
     }
 
     /// Resets the counters of all code objects, and discards earlier counts.
     pub fn reset(&mut self) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
-        let loaded = self.discover(&agents, Scope::All)?.loaded;
+        let loaded = self.discover(&agents, DrainKind::Reset)?.loaded;
         let counting = self.counting(&loaded);
         diagnostics::note(
             self.settings.verbose,
@@ -249,14 +256,14 @@ impl<'a> Drain<'a> {
         }
     }
 
-    fn discover(&mut self, agents: &Agents, scope: Scope) -> Result<Discovered, Error> {
+    fn discover(&mut self, agents: &Agents, kind: DrainKind) -> Result<Discovered, Error> {
         let limit = self.settings.sync_limit;
         let cache = &mut self.drain_state.cache;
         cache.update(
             self.runtime,
             agents,
             self.executables,
-            scope,
+            kind,
             limit,
             self.outcome,
         )
@@ -316,7 +323,7 @@ impl<'a> Drain<'a> {
         let registry = &self.drain_state.copies;
         let counting = here.iter().zip(&mut drafts);
         let counting = counting.filter_map(|(&at, (_, drafts))| Some((registry.get(at)?, drafts)));
-        sums::add_up(self.device(agent), counting.collect())?;
+        reading::add_up(self.device(agent), counting.collect())?;
         let sizes = drafts.iter().zip(sizes);
         let size = sizes
             .filter(|((_, drafts), _)| drafts.is_ok())
@@ -369,21 +376,6 @@ impl<'a> Drain<'a> {
             }
         }
         profiles
-    }
-
-    fn write(
-        &mut self,
-        agents: &[Agent],
-        profiles: Vec<Profile>,
-        scope: Scope,
-        existing: &HashSet<ExecutableId>,
-    ) {
-        let complete = match scope {
-            Scope::All => profile_files::Drained::All(existing),
-            Scope::Executable(_) | Scope::Observed => profile_files::Drained::Some,
-        };
-        let files = &mut self.drain_state.files;
-        files.write(agents, self.settings, profiles, complete, self.outcome);
     }
 }
 

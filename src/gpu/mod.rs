@@ -1,7 +1,6 @@
-//! GPU runtimes. [`runtime`] defines the requests to a runtime, [`events`] the events that a runtime reports.
+//! The interface to GPU runtimes. [`runtime`] defines the requests to a runtime, [`observers`] the observers of a runtime.
 
-pub mod counter_copies;
-pub mod cuda;
-pub mod events;
-pub mod hsa;
+pub mod copy_layout;
+pub mod observers;
+pub mod owner;
 pub mod runtime;

@@ -3,17 +3,66 @@
 use crate::support::settings::settings;
 use std::ffi::CStr;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::time::Duration;
 
-/// A GPU: `hsa_agent_t`, or an architecture on a device of CUDA.
+/// A GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgentId(pub u64);
+pub enum AgentId {
+    /// The handle of an `hsa_agent_t`.
+    Hsa(u64),
+    /// A device can run code for several architectures, each of which is an agent: 90 for `sm_90`.
+    Cuda { device: i32, arch: u32 },
+}
 
-/// Code objects that were loaded together: `hsa_executable_t`, or a module of CUDA. HSA reuses the id after an executable
-/// was destroyed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExecutableId(pub u64);
+/// Code objects that were loaded together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExecutableId {
+    /// The handle of an `hsa_executable_t`. HSA reuses it after the executable was destroyed.
+    Hsa(u64),
+    /// A module, numbered in the order of loading, from 1.
+    Cuda(u32),
+}
+
+impl AgentId {
+    /// HSA's handle. For another runtime's agent 0, which HSA refuses.
+    pub fn hsa_handle(self) -> u64 {
+        match self {
+            AgentId::Hsa(handle) => handle,
+            AgentId::Cuda { .. } => 0,
+        }
+    }
+}
+
+impl ExecutableId {
+    /// HSA's handle. For another runtime's executable 0, which HSA refuses.
+    pub fn hsa_handle(self) -> u64 {
+        match self {
+            ExecutableId::Hsa(handle) => handle,
+            ExecutableId::Cuda(_) => 0,
+        }
+    }
+}
+
+/// Smaller than the derived implementation, and as good: two runtimes rarely have the same numbers.
+impl Hash for ExecutableId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            ExecutableId::Hsa(handle) => state.write_u64(*handle),
+            ExecutableId::Cuda(n) => state.write_u64((*n).into()),
+        }
+    }
+}
+
+impl fmt::Display for ExecutableId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExecutableId::Hsa(handle) => write!(f, "{handle:#x}"),
+            ExecutableId::Cuda(n) => n.fmt(f),
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Agent {

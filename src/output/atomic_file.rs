@@ -71,9 +71,10 @@ pub fn is_wanted(path: &Path) -> Result<bool, Error> {
     }
     let device = kind.is_char_device() || kind.is_block_device();
     let is_link = !kind.is_file() && !kind.is_dir() && path.is_symlink();
-    match device || is_link {
-        true => Err(Error::NotRegular(path.into())),
-        false => Ok(true),
+    if device || is_link {
+        Err(Error::NotRegular(path.into()))
+    } else {
+        Ok(true)
     }
 }
 
@@ -98,9 +99,10 @@ fn followed(path: &Path) -> Result<PathBuf, Error> {
         };
         let kind = metadata.file_type();
         if !kind.is_symlink() {
-            return match kind.is_file() || kind.is_dir() {
-                true => Ok(file),
-                false => Err(Error::NotRegular(file)),
+            return if kind.is_file() || kind.is_dir() {
+                Ok(file)
+            } else {
+                Err(Error::NotRegular(file))
             };
         }
         if env::is_secure() {

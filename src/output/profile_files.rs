@@ -93,28 +93,21 @@ pub struct Files {
     wait: Wait,
 }
 
-/// The executables that a drain has collected.
-pub enum Drained<'a> {
-    /// All that exist.
-    All(&'a HashSet<ExecutableId>),
-    Some,
-}
-
 impl Files {
-    /// Writes the profiles.
+    /// Writes the profiles. `existing`: all executables that exist, if all were drained.
     pub fn write(
         &mut self,
         agents: &[Agent],
         settings: &Settings,
         mut profiles: Vec<Profile>,
-        drained: Drained,
+        existing: Option<&HashSet<ExecutableId>>,
         outcome: &mut Outcome,
     ) {
         // For code objects whose unloading was not observed, the counts of the last drain are kept.
-        if let Drained::All(executables) = drained {
+        if let Some(existing) = existing {
             for slot in &mut self.slots {
                 let all: Vec<_> = slot.loaded.keys().copied().collect();
-                for id in all.iter().filter(|loaded| !executables.contains(loaded)) {
+                for id in all.iter().filter(|loaded| !existing.contains(loaded)) {
                     slot.unload(*id);
                 }
             }
@@ -135,7 +128,7 @@ impl Files {
             directory: std::env::current_dir().unwrap_or_default(),
             loaded: settings.loaded,
         };
-        if let Drained::All(_) = drained {
+        if existing.is_some() {
             // The pattern may have changed, also for code objects that are unloaded.
             changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));
         }
@@ -431,12 +424,12 @@ mod tests {
     fn equal_counts_share_their_memory() {
         let mut files = Files::default();
         let agent = Agent {
-            id: AgentId(1),
+            id: AgentId::Hsa(1),
             name: "gfx1100".into(),
         };
         let profile = |executable, image: &[u8]| Profile {
             agent: 0,
-            executable: ExecutableId(executable),
+            executable: ExecutableId::Hsa(executable),
             fingerprint: 2,
             binary_id: None,
             image: image.to_vec(),
@@ -452,12 +445,12 @@ mod tests {
             slot.record_write("x".into(), None, Event::Wrote);
             assert_eq!(**slot.image, *image);
             let others = [
-                &slot.loaded[&ExecutableId(3)],
+                &slot.loaded[&ExecutableId::Hsa(3)],
                 &slot.written.as_ref().unwrap().image,
             ];
             assert!(others.iter().all(|other| Arc::ptr_eq(other, &slot.image)));
         }
-        slot.unload(ExecutableId(3));
+        slot.unload(ExecutableId::Hsa(3));
         slot.sum().unwrap();
         assert!(
             slot.unloaded_counts

@@ -1,57 +1,30 @@
 //! Runs a drain: waits for running kernels, locks the state, runs the pipeline.
 
-use super::lifecycle::{self, Entered, GpuRuntime, Purpose};
-use super::trace_guard::HAS_CUDA;
+use super::lifecycle::{self, Entered, GpuRuntime};
+use crate::amd::api;
+use crate::amd::hip;
 use crate::drain::Drain;
-use crate::drain::scope::Scope;
-use crate::gpu::cuda::cuda_runtime;
-use crate::gpu::hsa::api;
-use crate::gpu::hsa::hip;
-use crate::gpu::hsa::hsa_runtime;
+use crate::drain::kind::DrainKind;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
 use crate::support::diagnostics::{self, Outcome};
+use crate::support::features::HAS_CUDA;
 use crate::support::settings::settings;
 use crate::support::wait_limit::{self, Waiting};
 use crate::sys::loader;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-/// What to drain.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum DrainKind {
-    /// All executables, after the kernels that still run. `wait`: also after HIP's kernels.
-    All { wait: bool },
-    /// An executable that is about to be destroyed.
-    Destroying(ExecutableId),
-    /// The executables whose destruction is observed. Others may be destroyed at any moment.
-    Snapshot,
-    /// Reset all counters, after the kernels that still run.
-    Reset,
-}
-
 /// Runs a drain of this kind. `hold`: keep HSA initialized from now on.
 pub fn collect(kind: DrainKind, hold: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    let only = match kind {
-        DrainKind::Destroying(executable) => Some(cuda_runtime::is_module(executable)),
-        DrainKind::All { .. } | DrainKind::Snapshot | DrainKind::Reset => None,
+    let (first, second) = match kind.executable() {
+        Some(executable) => (GpuRuntime::find(executable), None),
+        None => (GpuRuntime::find_cuda(), GpuRuntime::find_hsa()),
     };
-    let cuda = if HAS_CUDA && only != Some(false) {
-        cuda_runtime::find()
-    } else {
-        None
-    };
-    let hsa = if only != Some(true) {
-        hsa_runtime::find()
-    } else {
-        None
-    };
-    if cuda.is_none() && hsa.is_none() {
+    if first.is_none() && second.is_none() {
         note_nothing(kind, why_not_found());
     }
-    let cuda = cuda.map(|found| found.map(GpuRuntime::Cuda));
-    let hsa = hsa.map(|found| found.map(GpuRuntime::Hsa));
-    for runtime in cuda.into_iter().chain(hsa) {
+    for runtime in first.into_iter().chain(second) {
         let result = runtime.and_then(|runtime| {
             let result = collect_from(runtime, kind, hold, &mut outcome);
             // After the drain, which may have read more images.
@@ -75,21 +48,12 @@ fn collect_from(
     hold: bool,
     outcome: &mut Outcome,
 ) -> Result<(), Error> {
-    let purpose = match kind {
-        DrainKind::All { .. } | DrainKind::Reset => Purpose::Any,
-        DrainKind::Destroying(_) | DrainKind::Snapshot => Purpose::UntilTheEnd,
-    };
-    let all = match kind {
-        DrainKind::All { wait } => Some(wait),
-        DrainKind::Reset => Some(true),
-        // CUDA reports that after a wait, which several modules can share.
-        DrainKind::Destroying(_) | DrainKind::Snapshot => None,
-    };
     let mut wait = None;
-    if let Some(all) = all {
+    // CUDA reports the destruction of modules after a wait, which several modules can share.
+    if kind.is_complete() {
         note_hip(runtime);
         // Without counters there is no need to wait. The tables can be read while kernels run: only the counters change.
-        let Some(mut entered) = lifecycle::enter(runtime, purpose)? else {
+        let Some(mut entered) = lifecycle::enter(runtime, kind)? else {
             note_nothing(kind, why_not_entered(runtime));
             return Ok(());
         };
@@ -97,22 +61,21 @@ fn collect_from(
         drop(entered);
         // At exit, an earlier wait may have used the time up, and reported that.
         if has_counters && !wait_limit::is_used_up() {
-            wait = Some(wait_for_kernels(runtime.requests(), kind, all, outcome));
+            wait = Some(wait_for_kernels(runtime.requests(), kind, outcome));
         }
     }
-    if let Some(mut entered) = lifecycle::enter(runtime, purpose)? {
+    if let Some(mut entered) = lifecycle::enter(runtime, kind)? {
         if hold {
             entered.hold();
         }
         let mut drain = drain(&runtime, &mut entered, outcome);
         if wait.is_none() {
-            drain.remove_uncertain();
+            drain.discard_unobserved();
         }
         match kind {
-            DrainKind::All { .. } => drain.collect(Scope::All)?,
-            DrainKind::Destroying(executable) => drain.collect(Scope::Executable(executable))?,
-            DrainKind::Snapshot => drain.collect(Scope::Observed)?,
             DrainKind::Reset => drain.reset()?,
+            DrainKind::Frozen(executable) => drain.set_up_copies(executable)?,
+            _ => drain.collect(kind)?,
         }
     }
     if let Some(wait) = wait {
@@ -128,21 +91,11 @@ pub fn set_up_copies(executable: ExecutableId) {
     if settings().copies_budget == 0 {
         return;
     }
-    let found = match HAS_CUDA && cuda_runtime::is_module(executable) {
-        true => cuda_runtime::find().map(|found| found.map(GpuRuntime::Cuda)),
-        false => hsa_runtime::find().map(|found| found.map(GpuRuntime::Hsa)),
-    };
-    let Some(Ok(runtime)) = found else {
+    let kind = DrainKind::Frozen(executable);
+    let Some(Ok(runtime)) = GpuRuntime::find(executable) else {
         return;
     };
-    let result = lifecycle::enter(runtime, Purpose::UntilTheEnd).and_then(|entered| {
-        let Some(mut entered) = entered else {
-            return Ok(());
-        };
-        let mut outcome = Outcome::default();
-        drain(&runtime, &mut entered, &mut outcome).set_up_copies(executable)
-    });
-    if let Err(error) = result {
+    if let Err(error) = collect_from(runtime, kind, false, &mut Outcome::default()) {
         diagnostics::note(
             settings().verbose,
             format_args!("cannot set up copies of counters: {error}"),
@@ -152,9 +105,8 @@ pub fn set_up_copies(executable: ExecutableId) {
 
 /// With LLVM_PROFILE_VERBOSE, says why there is nothing to collect.
 fn note_nothing(kind: DrainKind, why: impl Display) {
-    let is_noted = matches!(kind, DrainKind::All { .. } | DrainKind::Reset);
     diagnostics::note(
-        settings().verbose && is_noted,
+        settings().verbose && kind.is_complete(),
         format_args!("nothing to collect: {why}"),
     );
 }
@@ -207,15 +159,15 @@ fn drain<'a>(
 fn wait_for_kernels(
     runtime: &dyn Runtime,
     kind: DrainKind,
-    all: bool,
     outcome: &mut Outcome,
 ) -> Box<dyn Wait> {
     let waiting = Waiting::begin();
-    let mut wait = runtime.wait(all, waiting.limit);
+    let mut wait = runtime.wait(kind != DrainKind::Closing, waiting.limit);
     let waited = wait.kernels();
-    let result = match kind {
-        DrainKind::Reset => "not reset",
-        _ => "lost",
+    let result = if kind == DrainKind::Reset {
+        "not reset"
+    } else {
+        "lost"
     };
     match waited {
         Waited::Done => {}

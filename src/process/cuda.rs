@@ -4,14 +4,14 @@
 //! (`cuInit` is one) report the first use of CUDA. Otherwise the driver must load the library when it is initialized: it
 //! loads the one that CUDA_INJECTION64_PATH names, and calls its function `InitializeInjection`. devprof never sets that
 //! variable: all children would inherit it, also those that need it for another tool or cannot load the library. The
-//! archive is no library, so it begins to observe the driver when the program starts.
+//! driver cannot load an archive, so the archive begins to observe the driver when the program starts.
 
 use super::leader;
 use super::lifecycle;
 use super::request::{REFUSED, Request};
-use super::trace_guard::{HAS_CUDA, HAS_TRACE};
-use crate::gpu::cuda;
+use crate::nvidia;
 use crate::support::diagnostics;
+use crate::support::features::{HAS_CUDA, HAS_TRACE};
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::{env, loader};
@@ -62,7 +62,7 @@ pub fn used() {
     report_untraced();
     guarded(Cost::Counters, (), || {
         if HAS_TRACE && lifecycle::is_owner() && leader::leads() {
-            let tool = env::env(cuda::INJECTION).filter(|value| !value.is_empty());
+            let tool = env::env(nvidia::INJECTION).filter(|value| !value.is_empty());
             let own = loader::path_of(used as *const c_void);
             let file = |path: &Path| std::fs::canonicalize(path).ok();
             // The driver ignores a file that does not exist.

@@ -1,9 +1,9 @@
 //! Starts the trace of CUDA.
 
-use super::trace_guard::{HAS_TRACE, for_trace};
-use crate::gpu::cuda::subscriber::{self, Traced, Unobserved};
+use crate::nvidia::subscriber::{self, Traced, Unobserved};
 use crate::support::diagnostics;
-use crate::support::panic_guard::Cost;
+use crate::support::features::HAS_TRACE;
+use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::trace;
 use std::sync::Once;
@@ -16,7 +16,7 @@ pub fn start(unobserved: Option<Unobserved>) {
         return;
     }
     STARTED.call_once(|| {
-        for_trace(Cost::Dispatches, (), || {
+        guarded(Cost::Dispatches, (), || {
             let Some(pattern) = &settings().trace else {
                 return;
             };

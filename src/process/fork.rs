@@ -9,7 +9,7 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use super::snapshot;
-use super::trace_guard::HAS_TRACE;
+use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::sys::exit;
 use crate::trace;

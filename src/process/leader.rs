@@ -95,7 +95,7 @@ pub fn request(request: Request) -> u64 {
         let (kind, fields) = request.pack();
         // SAFETY: the leader stays loaded (see `startup`), and has this version.
         return unsafe {
-            ((*leader).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flag)
+            ((*leader).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flags)
         };
     }
     if leads() {
@@ -103,7 +103,7 @@ pub fn request(request: Request) -> u64 {
     }
     match (request, OTHER_VERSION_LEADS.load(Ordering::Acquire)) {
         // The caller needs an answer.
-        (Request::Collect { .. } | Request::Reset {}, true) => REFUSED,
+        (Request::Collect {} | Request::Reset {}, true) => REFUSED,
         _ => 0,
     }
 }
@@ -125,7 +125,7 @@ pub fn request_to_trace(request: Request) -> u64 {
         unsafe {
             if (*other).version == VERSION && (*other).traces.load(Ordering::Acquire) != 0 {
                 let (kind, fields) = request.pack();
-                return ((*other).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flag);
+                return ((*other).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flags);
             }
         }
     }
@@ -136,8 +136,8 @@ pub fn request_to_trace(request: Request) -> u64 {
     }
 }
 
-extern "C" fn handle(kind: u32, first: u64, second: u64, flag: u32) -> u64 {
-    match Request::unpack(kind, Fields::new([first, second], flag)) {
+extern "C" fn handle(kind: u32, first: u64, second: u64, flags: u32) -> u64 {
+    match Request::unpack(kind, Fields::new([first, second], flags)) {
         Some(request) => requests::handle(request),
         None => REFUSED,
     }

@@ -1,16 +1,19 @@
-//! The lifecycle of the GPU runtime, of its executables and of this process. No other module has this state.
+//! The lifecycle of the GPU runtime, of its executables and of this process. No other module has this state, except for the
+//! process that may use GPU runtimes ([`owner`]), which the layers below read.
 //!
 //! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that
 //! holds a lock of HIP may be about to destroy an executable, and waits for STATE.
 
-use super::trace_guard::HAS_CUDA;
+use crate::amd::hsa_runtime::{self, Hsa};
+use crate::amd::queues;
 use crate::drain::DrainState;
-use crate::drain::scope::Executables;
-use crate::gpu::cuda::cuda_runtime::{self, Cuda};
-use crate::gpu::hsa::hsa_runtime::{self, Hsa};
-use crate::gpu::hsa::queues;
+use crate::drain::kind::{DrainKind, Executables};
+use crate::gpu::owner;
+pub use crate::gpu::owner::is_owner;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime};
+use crate::nvidia::cuda_runtime::{self, Cuda};
 use crate::support::diagnostics;
+use crate::support::features::HAS_CUDA;
 use crate::support::settings::settings;
 use crate::support::sync::lock;
 use crate::sys::threads;
@@ -18,9 +21,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// The process that HSA belongs to: the one that loaded devprof, or a child that was forked before HSA was initialized.
-/// 0 in other children.
-static OWNER: AtomicU32 = AtomicU32::new(0);
 /// The process that loaded devprof.
 static LOADED_BY: AtomicU32 = AtomicU32::new(0);
 /// Something has used [`STATE`] since devprof was loaded.
@@ -63,9 +63,9 @@ struct DrainStates {
 
 impl DrainStates {
     fn of(&mut self, executable: ExecutableId) -> &mut DrainState {
-        match HAS_CUDA && cuda_runtime::is_module(executable) {
-            true => &mut self.cuda,
-            false => &mut self.hsa,
+        match executable {
+            ExecutableId::Hsa(_) => &mut self.hsa,
+            ExecutableId::Cuda(_) => &mut self.cuda,
         }
     }
 }
@@ -81,10 +81,26 @@ impl GpuRuntime {
     /// The runtime that has loaded an executable, if it was found before. Does not search for it, so that it can be called
     /// while holding [`STATE`].
     fn of(executable: ExecutableId) -> Option<GpuRuntime> {
-        match HAS_CUDA && cuda_runtime::is_module(executable) {
-            true => cuda_runtime::known().map(GpuRuntime::Cuda),
-            false => hsa_runtime::known().map(GpuRuntime::Hsa),
+        match executable {
+            ExecutableId::Hsa(_) => hsa_runtime::known().map(GpuRuntime::Hsa),
+            ExecutableId::Cuda(_) => cuda_runtime::known().map(GpuRuntime::Cuda),
         }
+    }
+
+    /// The runtime that has loaded an executable. Searches for it.
+    pub fn find(executable: ExecutableId) -> Option<Result<GpuRuntime, Error>> {
+        match executable {
+            ExecutableId::Hsa(_) => GpuRuntime::find_hsa(),
+            ExecutableId::Cuda(_) => GpuRuntime::find_cuda(),
+        }
+    }
+
+    pub fn find_hsa() -> Option<Result<GpuRuntime, Error>> {
+        Some(hsa_runtime::find()?.map(GpuRuntime::Hsa))
+    }
+
+    pub fn find_cuda() -> Option<Result<GpuRuntime, Error>> {
+        Some(cuda_runtime::find()?.map(GpuRuntime::Cuda))
     }
 
     pub fn requests(&self) -> &dyn Runtime {
@@ -138,9 +154,9 @@ impl ExecutableStates {
 
 impl State {
     /// Whether another thread ends the process.
-    fn is_too_late(&self, purpose: Purpose) -> bool {
+    fn is_too_late(&self, kind: DrainKind) -> bool {
         let ends_elsewhere = |ending| ending != threads::thread_id();
-        purpose == Purpose::Any && self.ending.is_some_and(ends_elsewhere)
+        kind.is_complete() && self.ending.is_some_and(ends_elsewhere)
     }
 
     /// An executable was destroyed.
@@ -160,7 +176,7 @@ impl State {
             generation,
             ..
         } = &mut self.executables;
-        observed.retain(|id, _| !cuda_runtime::is_module(*id) || modules.contains(id));
+        observed.retain(|id, _| matches!(id, ExecutableId::Hsa(_)) || modules.contains(id));
         for &module in modules {
             observed.entry(module).or_insert_with(|| {
                 *generation += 1;
@@ -171,9 +187,10 @@ impl State {
 
     /// Whether HSA is initialized, if that is known without calling HSA.
     fn known_hsa_state(&self) -> Option<bool> {
-        match is_inherited(self.hsa.initialized_by) {
-            true => Some(false),
-            false => self.hsa.is_up,
+        if is_inherited(self.hsa.initialized_by) {
+            Some(false)
+        } else {
+            self.hsa.is_up
         }
     }
 
@@ -201,17 +218,12 @@ fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     work(&mut lock_state())
 }
 
-/// Whether this process may use HSA.
-pub fn is_owner() -> bool {
-    OWNER.load(Ordering::Relaxed) == std::process::id() && !settings().disabled
-}
-
 /// HSA belongs to this process from now on. To be called by the constructor.
 pub fn set_owner() {
     // Initialized here, so that no thread can be initializing it during a fork.
     LazyLock::force(&STATE);
     LOADED_BY.store(std::process::id(), Ordering::Relaxed);
-    OWNER.store(std::process::id(), Ordering::Relaxed);
+    owner::set(std::process::id());
 }
 
 /// The constructor is over. `is_used`: a forked child needs [`in_child`] in any case.
@@ -222,7 +234,7 @@ pub fn constructed(is_used: bool) {
 /// Whether a GPU runtime that is initialized belongs to the parent of this forked child. `initialized_by`: the process in
 /// which devprof has observed its initialization.
 fn is_inherited(initialized_by: u32) -> bool {
-    let owner = OWNER.load(Ordering::Relaxed);
+    let owner = owner::get();
     owner != LOADED_BY.load(Ordering::Relaxed) && (owner == 0 || owner != initialized_by)
 }
 
@@ -242,7 +254,7 @@ pub fn tool_loaded() {
     HSA_MAY_BE_UP.store(true, Ordering::Relaxed);
     with_state(|state| {
         state.hsa.is_up = Some(true);
-        state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
+        state.hsa.initialized_by = owner::get();
     });
     queues::clear();
     queues::set_sees_all(true);
@@ -290,7 +302,7 @@ pub fn begin_transition() {
         && !may_be_initialized(&hsa_runtime::find());
     with_state(|state| {
         if is_new {
-            state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
+            state.hsa.initialized_by = owner::get();
         }
         state.hsa.transitions.push(threads::thread_id());
     });
@@ -356,9 +368,12 @@ pub fn end_shutdown() {
 
 /// Whether HSA is initialized. During a transition it is not.
 pub fn hsa_is_up() -> bool {
-    let known = with_state(|state| match state.hsa.transitions.is_empty() {
-        true => state.known_hsa_state(),
-        false => Some(false),
+    let known = with_state(|state| {
+        if state.hsa.transitions.is_empty() {
+            state.known_hsa_state()
+        } else {
+            Some(false)
+        }
     });
     known.unwrap_or_else(|| query_hsa().unwrap_or(false))
 }
@@ -383,7 +398,7 @@ pub fn cuda_is_up() -> bool {
 
 /// The CUDA driver is being initialized, or was.
 pub fn cuda_initializing() {
-    CUDA_INITIALIZED_BY.store(OWNER.load(Ordering::Relaxed), Ordering::Relaxed);
+    CUDA_INITIALIZED_BY.store(owner::get(), Ordering::Relaxed);
     CUDA_MAY_BE_UP.store(true, Ordering::SeqCst);
     WAS_USED.store(true, Ordering::SeqCst);
 }
@@ -410,7 +425,7 @@ pub fn executable_frozen(executable: ExecutableId, generation: u64) -> bool {
         state.executables.generation += 1;
         let generation = state.executables.generation;
         state.executables.observed.insert(executable, generation);
-        state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
+        state.hsa.initialized_by = owner::get();
         true
     })
 }
@@ -500,7 +515,7 @@ pub fn may_be_up() -> bool {
 pub fn is_new_in_child() -> bool {
     let is_new = !WAS_USED.load(Ordering::SeqCst);
     if is_new {
-        OWNER.store(std::process::id(), Ordering::Relaxed);
+        owner::set(std::process::id());
     }
     is_new
 }
@@ -522,20 +537,8 @@ pub fn in_child(mut is_owner: bool) -> bool {
     }
     queues::clear();
     threads::forget_thread_id();
-    OWNER.store(
-        if is_owner { std::process::id() } else { 0 },
-        Ordering::Relaxed,
-    );
+    owner::set(if is_owner { std::process::id() } else { 0 });
     is_owner
-}
-
-/// Why a drain needs the state.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// After a thread has begun to end the process, only that thread may drain.
-    Any,
-    /// The destruction of an executable, or a snapshot: allowed on all threads until the process has ended.
-    UntilTheEnd,
 }
 
 /// The state during a drain.
@@ -564,20 +567,20 @@ impl Entered {
 }
 
 /// Locks the state for a drain. `None` if the runtime is not initialized, so there is nothing to drain.
-pub fn enter(runtime: GpuRuntime, purpose: Purpose) -> Result<Option<Entered>, Error> {
+pub fn enter(runtime: GpuRuntime, kind: DrainKind) -> Result<Option<Entered>, Error> {
     let state = match runtime {
-        GpuRuntime::Hsa(hsa) => enter_hsa(hsa, purpose)?,
-        GpuRuntime::Cuda(cuda) => enter_cuda(cuda, purpose),
+        GpuRuntime::Hsa(hsa) => enter_hsa(hsa, kind)?,
+        GpuRuntime::Cuda(cuda) => enter_cuda(cuda, kind),
     };
     Ok(state.map(|state| Entered { state, runtime }))
 }
 
-fn enter_cuda(cuda: Cuda, purpose: Purpose) -> Option<MutexGuard<'static, State>> {
+fn enter_cuda(cuda: Cuda, kind: DrainKind) -> Option<MutexGuard<'static, State>> {
     if cuda_is_inherited() {
         return None;
     }
     let mut state = lock_state();
-    if state.is_too_late(purpose) || !cuda.is_up() {
+    if state.is_too_late(kind) || !cuda.is_up() {
         return None;
     }
     state.observe(&cuda.executables());
@@ -586,7 +589,7 @@ fn enter_cuda(cuda: Cuda, purpose: Purpose) -> Option<MutexGuard<'static, State>
 
 /// Waits for transitions of other threads: HSA's functions must not be called during them. No thread that reports its
 /// transitions begins one while the state is locked.
-fn enter_hsa(hsa: &Hsa, purpose: Purpose) -> Result<Option<MutexGuard<'static, State>>, Error> {
+fn enter_hsa(hsa: &Hsa, kind: DrainKind) -> Result<Option<MutexGuard<'static, State>>, Error> {
     let this = threads::thread_id();
     let is_in_transition = |state: &mut State| {
         let transitions = &state.hsa.transitions;
@@ -596,7 +599,7 @@ fn enter_hsa(hsa: &Hsa, purpose: Purpose) -> Result<Option<MutexGuard<'static, S
         .wait_timeout_while(lock_state(), settings().sync_limit, is_in_transition)
         .unwrap_or_else(PoisonError::into_inner);
     // Everything was drained before the shutdown.
-    if !state.hsa.transitions.is_empty() || state.is_too_late(purpose) {
+    if !state.hsa.transitions.is_empty() || state.is_too_late(kind) {
         return Ok(None);
     }
     let is_up = match state.known_hsa_state() {

@@ -3,17 +3,14 @@
 mod collect;
 pub mod cuda;
 mod cuda_trace;
-mod dlsym;
-mod events;
-mod exec;
 pub mod exit;
 mod fork;
 pub mod leader;
 mod lifecycle;
+mod observers;
 pub mod request;
 mod requests;
 mod signals;
 mod snapshot;
 pub mod startup;
 pub mod tool;
-mod trace_guard;

@@ -1,5 +1,7 @@
 //! The requests that one copy of devprof sends to the copy that leads ([`super::leader`]).
 
+use crate::gpu::runtime::ExecutableId;
+
 /// The answer of a copy that does not know a request or cannot handle it.
 pub const REFUSED: u64 = u64::MAX;
 
@@ -43,21 +45,21 @@ macro_rules! requests {
     };
 }
 
-/// A request's fields, as one copy passes them to another: up to two numbers, and a flag.
+/// A request's fields, as one copy passes them to another: up to two numbers, and flags.
 #[derive(Clone, Copy, Default)]
 pub struct Fields {
     pub numbers: [u64; 2],
     /// How many of `numbers` were packed or unpacked.
     used: usize,
-    pub flag: u32,
+    pub flags: u32,
 }
 
 impl Fields {
-    pub fn new(numbers: [u64; 2], flag: u32) -> Fields {
+    pub fn new(numbers: [u64; 2], flags: u32) -> Fields {
         Fields {
             numbers,
             used: 0,
-            flag,
+            flags,
         }
     }
 }
@@ -82,29 +84,53 @@ impl Field for u64 {
 
 impl Field for bool {
     fn put(self, fields: &mut Fields) {
-        fields.flag = self.into();
+        fields.flags |= if self { IS_TRUE } else { 0 };
     }
 
     fn take(fields: &mut Fields) -> Option<bool> {
-        Some(fields.flag != 0)
+        Some(fields.flags & IS_TRUE != 0)
     }
 }
 
+impl Field for ExecutableId {
+    fn put(self, fields: &mut Fields) {
+        match self {
+            ExecutableId::Hsa(handle) => handle.put(fields),
+            ExecutableId::Cuda(n) => {
+                u64::from(n).put(fields);
+                fields.flags |= IS_CUDA;
+            }
+        }
+    }
+
+    fn take(fields: &mut Fields) -> Option<ExecutableId> {
+        let number = u64::take(fields)?;
+        Some(if fields.flags & IS_CUDA != 0 {
+            ExecutableId::Cuda(number as u32)
+        } else {
+            ExecutableId::Hsa(number)
+        })
+    }
+}
+
+/// Bits of [`Fields::flags`]: the value of a `bool`, and whether an executable is a module of CUDA.
+const IS_TRUE: u32 = 1;
+const IS_CUDA: u32 = 2;
+
 requests! {
-    /// A request. Executables are passed by id, queues by address.
+    /// A request. Queues are passed by address.
     {
-        /// Drain all executables, after the kernels that still run; `wait`: also after HIP's kernels. The answer is 0,
-        /// or 1 if something was lost.
-        0 Collect(wait: bool);
+        /// Drain all executables, after the kernels that still run. The answer is 0, or 1 if something was lost.
+        0 Collect();
         /// Reset all counters. The same answer.
         1 Reset();
         /// An executable was frozen, and its destruction will be reported. `generation`: the answer to
         /// [`Request::Freezing`].
-        2 Frozen(executable: u64, generation: u64);
+        2 Frozen(executable: ExecutableId, generation: u64);
         /// An executable is about to be destroyed. The answer is the generation for [`Request::Destroyed`].
-        3 Destroying(executable: u64);
+        3 Destroying(executable: ExecutableId);
         /// The call is over; `is_success`: the executable was destroyed.
-        4 Destroyed(executable: u64, generation: u64, is_success: bool);
+        4 Destroyed(executable: ExecutableId, generation: u64, is_success: bool);
         /// HSA is about to be shut down.
         5 ShuttingDown();
         /// The call is over.
@@ -124,7 +150,7 @@ requests! {
         12 Initialized();
         /// Register an exit handler, which drains before the handlers that are already registered.
         13 RegisterExit();
-        /// A library is being closed. Like [`Request::Collect`] without waiting.
+        /// A library is being closed: the drain does not wait for HIP.
         14 Closing();
         /// The answer is 1 if a copy is ROCr's tool, so that interposed functions have nothing to report.
         15 IsObserved();
@@ -144,7 +170,7 @@ requests! {
         21 CudaUsed(is_other: bool);
         /// An executable is about to be frozen. The answer is the generation for [`Request::Frozen`]: if the call of one
         /// copy calls the function of another one, both report it.
-        22 Freezing(executable: u64);
+        22 Freezing(executable: ExecutableId);
         /// The CUDA driver is being initialized, or was.
         23 CudaStarting();
         /// The answer is 1 if a GPU runtime is initialized, or may be. Handled without a lock.
@@ -176,16 +202,17 @@ mod tests {
     #[test]
     fn a_request_is_the_same_after_packing() {
         let all = [
-            Request::Collect { wait: true },
-            Request::Collect { wait: false },
+            Request::Collect {},
             Request::Reset {},
             Request::Frozen {
-                executable: 7,
+                executable: ExecutableId::Hsa(7),
                 generation: 8,
             },
-            Request::Freezing { executable: 7 },
+            Request::Freezing {
+                executable: ExecutableId::Hsa(7),
+            },
             Request::Destroyed {
-                executable: 9,
+                executable: ExecutableId::Cuda(9),
                 generation: 10,
                 is_success: true,
             },
@@ -217,8 +244,8 @@ mod tests {
     #[test]
     fn the_version_depends_on_the_definition() {
         assert_ne!(
-            fingerprint("0 Collect(wait: bool);"),
-            fingerprint("0 Collect(wait: u64);")
+            fingerprint("16 SetRecording(on: bool);"),
+            fingerprint("16 SetRecording(on: u64);")
         );
         assert_eq!(fingerprint("a"), 0xe40c_292c);
     }

@@ -1,17 +1,17 @@
 //! Handles requests, in the copy that leads.
 
-use super::collect::{DrainKind, collect, set_up_copies};
+use super::collect::{collect, set_up_copies};
 use super::cuda_trace;
 use super::lifecycle;
 use super::request::{REFUSED, Request};
 use super::signals;
 use super::snapshot;
-use super::trace_guard::{HAS_CUDA, HAS_TRACE};
-use crate::gpu::cuda::subscriber::{self, Unobserved};
-use crate::gpu::cuda::{without_cupti, wrapped};
-use crate::gpu::hsa::{hsa_runtime, queues};
-use crate::gpu::runtime::ExecutableId;
+use crate::amd::{hsa_runtime, queues};
+use crate::drain::kind::DrainKind;
+use crate::nvidia::subscriber::{self, Unobserved};
+use crate::nvidia::{without_cupti, wrapped};
 use crate::support::diagnostics::{self, Outcome};
+use crate::support::features::{HAS_CUDA, HAS_TRACE};
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log;
 use crate::support::settings::settings;
@@ -145,15 +145,13 @@ fn handle_as_owner(request: Request) -> u64 {
     let observes = lifecycle::tool_observes();
     let run = |kind| {
         // Without a tool, HSA must not be shut down before the last drain.
-        let is_last = kind == DrainKind::All { wait: false };
-        collect(kind, !observes && !is_last)
+        collect(kind, !observes && kind != DrainKind::Closing)
     };
     let answer = |outcome: Outcome| u64::from(outcome.lost > 0);
     match request {
         Request::Exiting {} if is_idle() => {}
-        Request::Collect { .. } | Request::Exiting {} => {
-            let wait = !matches!(request, Request::Collect { wait: false });
-            let outcome = run(DrainKind::All { wait });
+        Request::Collect {} | Request::Exiting {} => {
+            let outcome = run(DrainKind::All);
             if !lifecycle::destruction_is_observed() && lifecycle::hsa_is_up() {
                 report_unobserved();
             }
@@ -168,25 +166,24 @@ fn handle_as_owner(request: Request) -> u64 {
         }
         Request::Reset {} => return answer(run(DrainKind::Reset)),
         Request::Freezing { executable } => {
-            return lifecycle::generation_of(ExecutableId(executable));
+            return lifecycle::generation_of(executable);
         }
         Request::Frozen {
             executable,
             generation,
         } => {
             lifecycle::interposed_function_called();
-            if !lifecycle::executable_frozen(ExecutableId(executable), generation) {
+            if !lifecycle::executable_frozen(executable, generation) {
                 return 0;
             }
             log_code();
             if !observes {
                 lifecycle::hold_hsa();
             }
-            set_up_copies(ExecutableId(executable));
+            set_up_copies(executable);
             snapshot::start();
         }
         Request::Destroying { executable } => {
-            let executable = ExecutableId(executable);
             run(DrainKind::Destroying(executable));
             // Even if the drain has failed.
             lifecycle::executable_destroying(executable);
@@ -196,10 +193,9 @@ fn handle_as_owner(request: Request) -> u64 {
             executable,
             generation,
             is_success,
-        } => lifecycle::executable_destroyed(ExecutableId(executable), generation, is_success),
+        } => lifecycle::executable_destroyed(executable, generation, is_success),
         Request::ShuttingDown {} => {
-            // HIP may be partly destroyed: do not wait for it.
-            let outcome = run(DrainKind::All { wait: false });
+            let outcome = run(DrainKind::Closing);
             lifecycle::begin_shutdown();
             return answer(outcome);
         }
@@ -219,7 +215,7 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::ToolLoaded {} => lifecycle::tool_loaded(),
         Request::ToolUnloaded {} => lifecycle::tool_unloaded(),
         Request::Closing {} => {
-            let outcome = run(DrainKind::All { wait: false });
+            let outcome = run(DrainKind::Closing);
             if !lifecycle::is_ending() && lifecycle::has_unobserved_counters() {
                 diagnostics::lost(concat!(
                     "a library is closed, and devprof cannot observe what is unloaded with it: if it is opened again, its later counts may be lost; ",

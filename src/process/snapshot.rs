@@ -2,11 +2,12 @@
 //! when a signal is about to end the process or the program calls `exec` ([`super::signals`]). The thread starts when the
 //! first executable is frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
 
-use super::collect::{DrainKind, collect};
+use super::collect::collect;
 use super::lifecycle;
 use super::signals;
-use super::trace_guard::HAS_TRACE;
+use crate::drain::kind::DrainKind;
 use crate::support::diagnostics;
+use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log::{self, Event};
 use crate::support::settings::{Settings, settings};
@@ -91,9 +92,10 @@ fn drain(is_last: bool) -> bool {
     let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
     if free.is_ok() {
         guarded(Cost::Counters, (), || {
-            let kind = match is_last && signals::take_waits_for_kernels() {
-                true => DrainKind::All { wait: true },
-                false => DrainKind::Snapshot,
+            let kind = if is_last && signals::take_waits_for_kernels() {
+                DrainKind::All
+            } else {
+                DrainKind::Snapshot
             };
             collect(kind, false);
         });

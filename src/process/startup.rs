@@ -2,8 +2,7 @@
 
 use super::leader::{self, Leader};
 use super::request::Request;
-use super::trace_guard::HAS_TRACE;
-use super::{cuda, events, exec, exit, fork, lifecycle, requests, tool};
+use super::{cuda, exit, fork, lifecycle, observers, requests, tool};
 use crate::gpu;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
@@ -14,22 +13,20 @@ use crate::sys::loader;
 use std::ffi::c_void;
 
 /// The constructor of the program or library that contains devprof. `on_load`: the address of its `OnLoad`.
-/// `injection`: the address of its `InitializeInjection`.
-pub fn start(on_load: *const c_void, injection: *const c_void) {
-    guarded(Cost::Counters, (), || {
-        if !settings().disabled {
-            start_enabled(on_load, injection);
-        }
-    });
+/// `injection`: the address of its `InitializeInjection`. Returns false if devprof does nothing in this process.
+pub fn start(on_load: *const c_void, injection: *const c_void) -> bool {
+    guarded(Cost::Counters, false, || {
+        !settings().disabled && start_enabled(on_load, injection)
+    })
 }
 
-fn start_enabled(on_load: *const c_void, injection: *const c_void) {
+fn start_enabled(on_load: *const c_void, injection: *const c_void) -> bool {
     let leader = leader::find();
     if let Leader::OtherVersion = leader {
         diagnostics::lost(
             "another version of devprof is already in this process; only that one collects",
         );
-        return;
+        return false;
     }
     if run_log::is_enabled()
         && let Ok(program) = std::env::current_exe()
@@ -37,12 +34,9 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) {
         run_log::append_path(Event::Loaded, &program);
     }
     lifecycle::set_owner();
-    gpu::events::set_callback(events::handle);
+    gpu::observers::set(&observers::Drain, &observers::Trace);
     requests::set_exit_handler(exit::at_exit);
     fork::register();
-    if HAS_TRACE {
-        exec::find_next();
-    }
     if let Leader::Other = leader {
         requests::register_at_exit(exit::at_close);
         // Exit handlers run in the reverse order of their registration: the drain runs before all earlier handlers.
@@ -60,4 +54,5 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) {
     tool::register(on_load);
     cuda::register(injection);
     lifecycle::constructed(settings().is_traced());
+    true
 }

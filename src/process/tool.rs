@@ -4,10 +4,10 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
-use super::trace_guard::{HAS_TRACE, for_trace};
-use crate::gpu::hsa::tools_variable::with_tool;
-use crate::gpu::hsa::{api, copy_hooks, saved_api_table, tool_hooks, trace_hooks};
+use crate::amd::tools_variable::with_tool;
+use crate::amd::{api, copy_hooks, saved_api_table, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
+use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::{env, loader};
@@ -34,7 +34,7 @@ pub fn is_shared_library() -> bool {
 /// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
 /// called by the constructor.
 pub fn register(on_load: *const c_void) {
-    // The archive is no tool.
+    // ROCr cannot load an archive as a tool.
     if !HAS_TRACE {
         return;
     }
@@ -62,7 +62,7 @@ pub fn register(on_load: *const c_void) {
 
 /// ROCr has loaded this copy as a tool, at the end of `hsa_init`.
 ///
-/// The shared library's constructor ran before those of the program, so its exit handler would run after HIP has
+/// The shared library's constructor ran before the program's, so its exit handler would run after HIP has
 /// unloaded the code objects. A handler that is registered here runs before.
 ///
 /// # Safety
@@ -122,8 +122,8 @@ unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
 pub fn on_unload() {
     if HAS_HOOKS.load(Ordering::Relaxed) {
         leader::request(Request::ToolUnloaded {});
-        for_trace(Cost::Dispatches, (), || {
-            if lifecycle::is_owner() {
+        guarded(Cost::Dispatches, (), || {
+            if HAS_TRACE && lifecycle::is_owner() {
                 trace::release();
             }
         });
@@ -132,8 +132,9 @@ pub fn on_unload() {
 
 /// HSA is initialized. Reports that there is no trace if ROCr has not loaded the shared library as a tool.
 pub fn report_if_skipped() {
-    for_trace(Cost::Dispatches, (), || {
-        if lifecycle::is_owner()
+    guarded(Cost::Dispatches, (), || {
+        if HAS_TRACE
+            && lifecycle::is_owner()
             && is_shared_library()
             && settings().trace.is_some()
             && !WAS_LOADED.load(Ordering::Relaxed)

@@ -1,6 +1,6 @@
 //! The layers of the crates. [`layers::check`] says what a layer is.
 
-use layers::check;
+use layers::{check, check_apart};
 
 /// src/README.md explains the layers.
 #[test]
@@ -12,6 +12,8 @@ fn the_runtime() {
             &["support"],
             &["gpu"],
             &["output"],
+            // A drain knows no vendor, and the vendors do not know each other.
+            &["drain", "amd", "nvidia"],
             &["trace::queues", "trace::recorder"],
             &["trace::session"],
             &["trace::devices", "trace::hsa", "trace::calls"],
@@ -21,10 +23,16 @@ fn the_runtime() {
                 "trace::cuda",
                 "trace::markers",
             ],
-            &["drain", "trace"],
+            &["trace"],
             &["process"],
-            &["c_api"],
+            &["exports"],
         ],
+    );
+    // The two pipelines are independent.
+    check_apart(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs"),
+        "trace",
+        "drain",
     );
 }
 

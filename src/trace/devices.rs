@@ -1,8 +1,8 @@
 //! Finds the agents of the GPU runtimes, and records each of them at its first use.
 
 use super::recorder::{AgentKey, Description, Recorder};
-use crate::gpu::cuda::devices;
-use crate::gpu::hsa::gpus;
+use crate::amd::gpus;
+use crate::nvidia::devices;
 use crate::support::diagnostics;
 use hsa_abi::AgentHandle;
 use std::sync::OnceLock;

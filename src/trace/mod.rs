@@ -21,20 +21,18 @@ mod cuda;
 mod devices;
 mod dispatches;
 mod hsa;
-mod markers;
+pub mod markers;
 mod queues;
 mod recorder;
 mod session;
 mod start;
 
-pub use calls::hip_calls;
 pub use cuda::calls as cuda_calls;
 pub use cuda::{activities_expected, context_destroying, cuda_now, cuda_started};
 pub use dispatches::{
     dispatch_time, frozen, pause, queue_created, release, resume, signal_changed, signal_changing,
     signal_comparing, signal_destroying, slots_reserved,
 };
-pub use markers::roctx;
 pub use recorder::streams;
 pub use session::recording::prepare;
 pub use session::{end, finish, flush, set_recording};

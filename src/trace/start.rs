@@ -9,7 +9,7 @@ use super::markers::{self, Markers};
 use super::queues::wakeup;
 use super::recorder::{Recorder, clock, streams};
 use super::session::{self, Source};
-use crate::gpu::hsa::clock as hsa_clock;
+use crate::amd::clock as hsa_clock;
 use crate::output::pattern::expand_process;
 use crate::support::diagnostics;
 use crate::support::environment::Values;

@@ -81,7 +81,7 @@ struct copy {
 //   other gfx9         CU (4 bits), SE: 7 bits for the 104 units of a gfx90a
 //   older              0
 //
-// The host's mask decides which bits are used (src/gpu/hsa/device_memory.rs, src/gpu/counter_copies). If copies are shared,
+// The host's mask decides which bits are used (src/amd/device_memory.rs, src/gpu/copy_layout). If copies are shared,
 // it drops the lowest ones, so units of different XCCs share a copy last. The counts are right with any mask.
 //
 // Waves of gfx1250 can only read their SE and XCC with a message (MSG_RTN_GET_SE_AID_ID), which is far too slow. Consecutive

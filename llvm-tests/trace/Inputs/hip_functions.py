@@ -203,4 +203,4 @@ for name, reason in sorted(LEFT_OUT.items()):
 print("\nmacro_rules! hip_functions {\n    ($table:ident) => {\n        $table! {")
 for text in rows:
     print(" " * 12 + text)
-print("        }\n    };\n}\n\npub(super) use hip_functions;")
+print("        }\n    };\n}\n\npub(crate) use hip_functions;")

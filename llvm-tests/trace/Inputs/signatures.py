@@ -41,7 +41,7 @@ template <class Returned, class... Wanted> struct signature {
         return false;
     }
 };
-// src/trace/calls/hip_calls.rs has these sizes and offsets.
+// src/exports/hip.rs has these sizes and offsets.
 static_assert(sizeof(hipIpcMemHandle_t) == 64 && sizeof(hipIpcEventHandle_t) == 64 && alignof(hipIpcMemHandle_t) == 1);
 static_assert(sizeof(hipMemLocation) == 8 && sizeof(hipChannelFormatDesc) == 20 && sizeof(hipPitchedPtr) == 32);
 static_assert(offsetof(HIP_LAUNCH_CONFIG, hStream) == 32 && offsetof(hipLaunchConfig_t, stream) == 32);""")

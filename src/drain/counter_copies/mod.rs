@@ -1,10 +1,10 @@
 //! Copies of the counters. All waves of a GPU would add to the same few addresses, one after the other. So devprof's device
 //! runtime adds to a copy that belongs to the wave's compute unit. The host allocates the copies when a code object is
-//! loaded ([`set_up`]), and a drain adds them up ([`sums`]). Without copies, waves add to the counters themselves.
+//! loaded ([`set_up`]), and a drain adds them up ([`reading`]). Without copies, waves add to the counters themselves.
 
+pub mod reading;
 pub mod set_up;
 pub mod span;
-pub mod sums;
 
 use super::discover::LoadedOn;
 use crate::gpu::runtime::{AgentId, ExecutableId, Runtime};

@@ -7,7 +7,7 @@ use super::super::discover::{self, CodeObject, LoadedOn};
 use super::super::validate::inside;
 use super::Registry;
 use super::span::{CounterCopies, Counters, Scattered, Span};
-use crate::gpu::counter_copies::{DESCRIPTOR, Layout, budget};
+use crate::gpu::copy_layout::{DESCRIPTOR, Layout, budget};
 use crate::gpu::runtime::{Agent, Error, Variable};
 use zerocopy::IntoBytes;
 
@@ -105,9 +105,10 @@ fn check(variable: &Variable, code: &CodeObject) -> Result<(), Refused> {
     let outside = || Refused::Outside(variable.name.clone());
     let end = variable.address.checked_add(DESCRIPTOR);
     let range = variable.address..end.ok_or_else(outside)?;
-    match inside(&range, &code.segments) {
-        true => Ok(()),
-        false => Err(outside()),
+    if inside(&range, &code.segments) {
+        Ok(())
+    } else {
+        Err(outside())
     }
 }
 
@@ -174,8 +175,9 @@ fn announce(device: Device, copies: &CounterCopies, variable: &Variable) -> Resu
     } = device;
     runtime.write(agent, variable.address, descriptor.as_bytes(), limit)?;
     // Also makes kernels read what was written, and not what was in the GPU's caches before.
-    match runtime.write_back(agent, limit)? {
-        true => Ok(()),
-        false => Err(Error::TimedOut("writing the caches back")),
+    if runtime.write_back(agent, limit)? {
+        Ok(())
+    } else {
+        Err(Error::TimedOut("writing the caches back"))
     }
 }

@@ -1,6 +1,6 @@
 //! Where the counters of a code object and their copies are: plain data.
 
-use crate::gpu::counter_copies::{Descriptor, Layout};
+use crate::gpu::copy_layout::{Descriptor, Layout};
 use std::ops::Range;
 
 /// Counters that are farther apart than this get no copies, because the gap would be copied, too. Bytes.

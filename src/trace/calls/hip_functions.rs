@@ -523,4 +523,4 @@ macro_rules! hip_functions {
     };
 }
 
-pub(super) use hip_functions;
+pub(crate) use hip_functions;

@@ -1,8 +1,7 @@
-//! The source of API calls: [`in_progress`] is on the program's thread, [`source`] records the calls. [`hip_calls`] has
+//! The source of API calls: [`in_progress`] is on the program's thread, [`source`] records the calls. [`hip_functions`] lists
 //! the functions of HIP.
 
-pub mod hip_calls;
-mod hip_functions;
+pub mod hip_functions;
 mod in_progress;
 mod source;
 

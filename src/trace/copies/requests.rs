@@ -2,7 +2,7 @@
 //! devprof's locks, allocates nothing and makes no system call. The program's own completion signal stays in place
 //! ([`watched_signals`]).
 
-use crate::gpu::events::{CopyCall, StartedCopy};
+use crate::gpu::observers::{CopyCall, StartedCopy};
 use crate::sys::threads;
 use crate::trace::calls;
 use crate::trace::hsa::watched_signals::{self, Kind, Watch};

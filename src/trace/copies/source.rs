@@ -1,7 +1,7 @@
 //! Processes copies and fills: waits for their completion, selects their times and writes their records.
 
 use super::requests::{self, Copy};
-use crate::gpu::events::Owner;
+use crate::gpu::observers::Owner;
 use crate::trace::devices;
 use crate::trace::hsa;
 use crate::trace::hsa::watched_signals::{self, Completed};
@@ -46,7 +46,7 @@ impl Source for Copies {
         let pending = &mut self.pending;
         let dropped = requests::collect(&mut |copy| {
             let mut number = |owner| match owner {
-                Owner::Agent(agent) => devices::hsa(AgentHandle(agent.0), to),
+                Owner::Agent(agent) => devices::hsa(AgentHandle(agent.hsa_handle()), to),
                 Owner::Host | Owner::Unknown => None,
             };
             let source = number(copy.call.source);
@@ -93,7 +93,7 @@ impl Source for Copies {
         requests::stop();
         // HSA must not be used any more, so new agents are unknown.
         let known = |owner| match owner {
-            Owner::Agent(agent) => to.find_agent(AgentKey::Hsa(agent.0)).flatten(),
+            Owner::Agent(agent) => to.find_agent(AgentKey::Hsa(agent.hsa_handle())).flatten(),
             Owner::Host | Owner::Unknown => None,
         };
         let dropped = requests::collect(&mut |copy| {
@@ -234,7 +234,7 @@ mod tests {
             is_gpu,
         };
         let (gpu, cpu) = (agent(true), agent(false));
-        let named = Owner::Agent(AgentId(1));
+        let named = Owner::Agent(AgentId::Hsa(1));
         let sides = [
             (is_device(named, Some(&gpu)), Some(true)),
             (is_device(named, Some(&cpu)), Some(false)),

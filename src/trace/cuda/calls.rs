@@ -1,8 +1,8 @@
 //! The program's calls of CUDA's APIs. The calls that a call of CUDA makes itself are not recorded.
 
 use super::launches::{self, Launch};
-use crate::gpu::cuda::activity;
-use crate::gpu::events::{ApiCall, ApiStream};
+use crate::gpu::observers::{ApiCall, ApiStream};
+use crate::nvidia::activity;
 use crate::sys::threads;
 use crate::trace::calls::{self, Started, state};
 use crate::trace::recorder::clock;

@@ -1,7 +1,7 @@
 //! How CUPTI delivers its records.
 
-use crate::gpu::cuda::activity::{self, Flush};
-use crate::gpu::cuda::wait;
+use crate::nvidia::activity::{self, Flush};
+use crate::nvidia::wait;
 use crate::support::diagnostics;
 use crate::support::sync::lock;
 use crate::support::wait_limit::Waiting;

@@ -1,4 +1,4 @@
-//! The source of CUDA's kernels and copies, which come from CUPTI (`gpu/cuda/activity.rs`): [`calls`] observes the API
+//! The source of CUDA's kernels and copies, which come from CUPTI (`nvidia/activity.rs`): [`calls`] observes the API
 //! calls, [`launches`] keeps them until their records arrive, and [`source`] writes these.
 
 pub mod calls;

@@ -3,7 +3,7 @@
 
 use super::delivery::{self, Cupti};
 use super::launches::{Launch, Launches};
-use crate::gpu::cuda::activity::{self, Activity, CopyRun, KernelRun, Run, Side};
+use crate::nvidia::activity::{self, Activity, CopyRun, KernelRun, Run, Side};
 use crate::support::diagnostics;
 use crate::sys::threads;
 use crate::trace::devices;

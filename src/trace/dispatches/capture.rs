@@ -4,7 +4,7 @@
 //! the completion of GPU work.
 //!
 //! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
-//! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the session's
+//! the doorbell ([`crate::amd::doorbell`]), and the program's own. The completion thread takes the session's
 //! lock, and under it the locks of the scheduled queues, the destroyed signals, the API calls, the copies, the markers
 //! and the new streams, whose other holders never wait, and those that ROCr takes to create signals. While other
 //! threads hold the session's lock, they do not ring doorbells, take locks of queues or doorbells, or wait for
@@ -16,7 +16,7 @@
 use super::in_flight::{Entry, LaunchSide};
 use super::kernel_addresses;
 use super::packet_origins::{PacketOrigin, QueueOrigins};
-use crate::gpu::events::Packet;
+use crate::gpu::observers::Packet;
 use crate::support::sync::lock;
 use crate::sys::threads::Uncancelled;
 use crate::trace::hsa::watched_signals::{self, Kind};

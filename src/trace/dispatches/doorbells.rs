@@ -1,6 +1,6 @@
 //! The packets that doorbells withhold, and the thread that submits them.
 
-use crate::gpu::hsa::doorbell;
+use crate::amd::doorbell;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::sys::threads;
 use crate::trace::session::Delivery;

@@ -3,8 +3,8 @@
 use super::capture::{self, Capture};
 use super::signal_times;
 use super::{packet_origins, source::Dispatches};
-use crate::gpu::events::{Packet, PacketHandler};
-use crate::gpu::hsa::intercept;
+use crate::amd::intercept;
+use crate::gpu::observers::{Packet, PacketHandler};
 use crate::gpu::runtime::{AgentId, ExecutableId};
 use crate::trace::calls;
 use crate::trace::hsa::{self, watched_signals};
@@ -38,7 +38,7 @@ impl PacketHandler for QueuePackets {
 
 /// The handler for the packets of a new queue of `size` packets; `None` for a queue that is not traced.
 pub fn queue_created(agent: AgentId, queue: usize, size: u32) -> Option<Box<dyn PacketHandler>> {
-    let agent = AgentHandle(agent.0);
+    let agent = AgentHandle(agent.hsa_handle());
     let add = |dispatches: &mut Dispatches, to: &mut Recorder| {
         dispatches.add_queue(agent, queue, size, to)
     };
@@ -54,7 +54,7 @@ pub fn slots_reserved(queue: usize, first: u64, count: u64) {
 /// An executable was frozen: its kernels may be dispatched next.
 pub fn frozen(executable: ExecutableId) {
     with_source(|dispatches: &mut Dispatches, to| {
-        dispatches.add_kernels(ExecutableHandle(executable.0), to);
+        dispatches.add_kernels(ExecutableHandle(executable.hsa_handle()), to);
     });
 }
 

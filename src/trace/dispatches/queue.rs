@@ -2,7 +2,7 @@
 
 use super::capture::Shared;
 use super::in_flight::{CompletionSide, Signals};
-use crate::gpu::hsa::signals;
+use crate::amd::signals;
 use crate::support::diagnostics;
 use crate::trace::hsa::watched_signals::{self, Completed, Watch};
 use hsa_abi::SignalHandle;

@@ -26,7 +26,7 @@
 //! read, the times are unknown. They are also unknown if a dispatch did not change the signal's end time. Changes that
 //! do not go through HSA's functions (`hsa_amd_signal_value_pointer`) are not observed.
 
-use crate::gpu::hsa::signals;
+use crate::amd::signals;
 use crate::trace::queues::atomics::{AtomicU32, AtomicU64, Ordering, fence, yield_now};
 use hsa_abi::{DispatchTime, SignalHandle};
 use std::sync::OnceLock;

@@ -1,12 +1,12 @@
-//! The source of the program's markers. [`roctx`] and [`nvtx`] have the functions, [`entries`] passes the events of each
+//! The source of the program's markers. The functions of roctx are in `exports`, those of NVTX in [`nvtx`]. [`entries`] passes the events of each
 //! thread to the completion thread, [`ranges`] and [`source`] make records of them.
 
 mod domains;
 mod entries;
-mod nvtx;
+pub mod nvtx;
 mod ranges;
-pub mod roctx;
 mod source;
 
-pub use entries::in_child;
+pub use entries::{in_child, pop, push, push_unrecorded, record};
+pub use ranges::{Action, MAX_TEXT};
 pub use source::Markers;

@@ -221,21 +221,17 @@ mod called {
     }
 }
 
-/// NVTX calls this in each library that uses it. Returns 1 if devprof records markers; otherwise NVTX calls no tool.
+/// Sets the functions that NVTX calls in one library. Returns whether devprof records markers.
 ///
 /// # Safety
 /// `tables` is NVTX's function.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn InitializeInjectionNvtx2(
-    tables: Option<NvtxGetExportTableFunc_t>,
-) -> c_int {
-    guarded(Cost::Markers, 0, || {
+pub unsafe fn initialize(tables: Option<NvtxGetExportTableFunc_t>) -> bool {
+    guarded(Cost::Markers, false, || {
         if !settings().is_traced() || !settings().tracing.markers {
-            return 0;
+            return false;
         }
         // SAFETY: the caller's promise.
-        let is_set = tables.is_some_and(|tables| unsafe { set_functions(tables) });
-        c_int::from(is_set)
+        tables.is_some_and(|tables| unsafe { set_functions(tables) })
     })
 }
 

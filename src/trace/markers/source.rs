@@ -2,7 +2,7 @@
 
 use super::entries;
 use super::ranges::{Action, Named, Ranges};
-use crate::gpu::hsa::gpus;
+use crate::amd::gpus;
 use crate::trace::recorder::{Recorder, clock};
 use crate::trace::session::{Progress, Source};
 use crate::trace::{calls, devices};

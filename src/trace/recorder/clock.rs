@@ -1,6 +1,6 @@
 //! HSA's system clock, the time base of a trace.
 
-use crate::gpu::hsa::clock as hsa_clock;
+use crate::amd::clock as hsa_clock;
 use crate::sys::clock;
 use std::sync::atomic::{AtomicI32, Ordering};
 

@@ -1,7 +1,7 @@
 //! Whether the trace records now: one flag, which launching threads read. And the times of its changes, and their
 //! records.
 
-use crate::gpu::events;
+use crate::gpu::observers;
 use crate::support::settings::Tracing;
 use crate::trace::recorder::{Recorder, clock};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ static SWITCHED_BY_PROGRAM: AtomicBool = AtomicBool::new(false);
 /// the recording, or that is synchronized with such a thread, sees the new state.
 #[inline]
 pub fn is_on() -> bool {
-    events::observes_launches()
+    observers::observes_launches()
 }
 
 /// Called when the shared library is loaded and a trace was requested: sets the state in which the trace begins.
@@ -27,7 +27,7 @@ pub fn prepare(tracing: &Tracing) {
 
 /// Starts or stops the recording. Returns whether this changes the state.
 pub fn set(on: bool) -> bool {
-    events::set_observes_launches(on) != on
+    observers::set_observes_launches(on) != on
 }
 
 /// The program starts or stops the recording.

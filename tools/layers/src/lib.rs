@@ -362,6 +362,18 @@ pub fn check(root: impl AsRef<Path>, layers: &[&[&str]]) {
     );
 }
 
+/// Checks that no module in `user` uses a module in `used`, both top-level modules of the crate whose root file is `root`.
+#[track_caller]
+pub fn check_apart(root: impl AsRef<Path>, user: &str, used: &str) {
+    let is_in = |part: &str, module: &ModulePath| module.first().is_some_and(|first| first == part);
+    for (module, uses) in Crate::read(root.as_ref()).graph() {
+        let found = uses.iter().find(|other| is_in(used, other));
+        if let Some(other) = found.filter(|_| is_in(user, &module)) {
+            panic!("{} uses {}", name(&module), name(other));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

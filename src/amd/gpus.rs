@@ -1,0 +1,114 @@
+//! The descriptions of agents that a trace records.
+
+use super::api::{check, loaded_api};
+use super::query;
+use crate::gpu::runtime::Error;
+use crate::support::settings::settings;
+use hsa_abi::{
+    AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
+    HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, HSA_DEVICE_TYPE_CPU,
+    HSA_DEVICE_TYPE_GPU, Status,
+};
+
+pub struct Description {
+    pub is_gpu: bool,
+    /// Index in HSA's list of all agents.
+    pub index: u32,
+    /// A GPU's target, or a CPU's name.
+    pub target: String,
+    pub product: Option<String>,
+    pub node: u32,
+    /// A CPU's cores.
+    pub compute_units: u32,
+    /// Ticks of its clock per second; 0 if unknown.
+    pub frequency: u64,
+}
+
+/// The process's GPUs.
+pub fn all() -> Vec<AgentHandle> {
+    let agents = loaded_api().and_then(query::agents);
+    agents.map_or(Vec::new(), |(agents, _)| {
+        agents
+            .gpus
+            .iter()
+            .map(|gpu| AgentHandle(gpu.id.hsa_handle()))
+            .collect()
+    })
+}
+
+/// The number of HSA's agents, 0 if HSA is not initialized.
+pub fn count() -> u32 {
+    let all = loaded_api().and_then(query::all_agents);
+    all.map_or(0, |all| all.len() as u32)
+}
+
+/// An agent's index in HSA's list of all agents.
+pub fn index(handle: AgentHandle) -> Option<u32> {
+    let all = loaded_api().and_then(query::all_agents).ok()?;
+    let index = all.iter().position(|&other| other == handle)?;
+    Some(index as u32)
+}
+
+/// The index in HSA's list of all agents of HIP's device `number`. HIP's devices are HSA's GPUs, in the same order,
+/// unless HIP_VISIBLE_DEVICES or else CUDA_VISIBLE_DEVICES selects some of them (HIP, rocdevice.cpp).
+pub fn index_of_hip_device(number: u64) -> Option<u32> {
+    let number = usize::try_from(number).ok()?;
+    let number = match &settings().hip_devices {
+        None => number,
+        Some(list) => list.to_str()?.split(',').nth(number)?.trim().parse().ok()?,
+    };
+    index(*all().get(number)?)
+}
+
+/// The description of a GPU or a CPU; `None` for another agent.
+pub fn describe(handle: AgentHandle) -> Result<Option<Description>, Error> {
+    let api = loaded_api()?;
+    let all = query::all_agents(api)?;
+    // It may be an argument of the program's copy, and invalid.
+    let Some(index) = all.iter().position(|&other| other == handle) else {
+        return Ok(None);
+    };
+    let is_gpu = match query::device(api, handle)? {
+        HSA_DEVICE_TYPE_GPU => true,
+        HSA_DEVICE_TYPE_CPU => false,
+        _ => return Ok(None),
+    };
+    let number = |attribute| {
+        let mut value = 0u32;
+        // SAFETY: the attributes that are read here are u32.
+        let status =
+            unsafe { (api.hsa_agent_get_info)(handle, attribute, (&raw mut value).cast()) };
+        check("hsa_agent_get_info", status).map(|()| value)
+    };
+    let mut frequency = 0u64;
+    // SAFETY: the attribute is a u64. Older runtimes do not support it.
+    let known = unsafe {
+        (api.hsa_agent_get_info)(
+            handle,
+            HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
+            (&raw mut frequency).cast(),
+        )
+    };
+    if known != Status::SUCCESS {
+        frequency = 0;
+    }
+    let mut product = [0u8; 64];
+    // SAFETY: the attribute is char[64].
+    let named = unsafe {
+        (api.hsa_agent_get_info)(
+            handle,
+            HSA_AMD_AGENT_INFO_PRODUCT_NAME,
+            product.as_mut_ptr().cast(),
+        )
+    };
+    let product = query::string(&product).trim().to_owned();
+    Ok(Some(Description {
+        is_gpu,
+        index: index as u32,
+        target: query::agent(api, handle)?.name,
+        product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
+        node: number(HSA_AGENT_INFO_NODE)?,
+        compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
+        frequency,
+    }))
+}

@@ -1,0 +1,210 @@
+//! The hooks that devprof puts into ROCr's API tables as a tool (`HSA_TOOLS_LIB`), at the end of `hsa_init`. They report
+//! executables, queues and shutdowns.
+
+use super::api::loaded_api;
+use super::observed_calls;
+use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions, QueueHooks};
+use super::queue_request::{QueueRequest, queue_create_function};
+use super::tables::tables;
+use crate::gpu::observers::Source;
+use crate::sys::loader;
+use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
+use hsa_abi::{
+    AgentHandle, ApiPrefix, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback,
+    Status, function,
+};
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The functions that were in the tables: ROCr's own, or the functions of a tool that ROCr loaded before devprof.
+struct SavedFunctions {
+    freeze: function::hsa_executable_freeze,
+    destroy: function::hsa_executable_destroy,
+    queue_create: function::hsa_queue_create,
+    queue_destroy: function::hsa_queue_destroy,
+    queue_inactivate: function::hsa_queue_destroy,
+    shut_down: function::hsa_shut_down,
+    slots: QueueFunctionSlots,
+    queue_functions: QueueFunctions,
+}
+
+/// Never freed: threads may be in a hook while HSA is shut down and initialized again.
+static SAVED: AtomicPtr<SavedFunctions> = AtomicPtr::new(std::ptr::null_mut());
+
+fn saved() -> Option<&'static SavedFunctions> {
+    // SAFETY: null, or a box that was leaked.
+    unsafe { SAVED.load(Ordering::Acquire).as_ref() }
+}
+
+/// Installs the hooks. Returns false, and changes nothing, if the tables have versions that devprof does not know.
+///
+/// # Safety
+/// `table` is null or ROCr's, as passed to `OnLoad`.
+pub unsafe fn install(table: *mut ApiPrefix) -> bool {
+    // SAFETY: the caller's promise.
+    let Some((core, amd)) = (unsafe { tables(table) }) else {
+        return false;
+    };
+    // An earlier `OnLoad` has already installed the hooks in this table.
+    if core.hsa_shut_down as usize == shut_down as *const () as usize {
+        return true;
+    }
+    // SAFETY: ROCr's table, and a function of the library that owns it.
+    let slots = unsafe {
+        let rocr = loaded_api().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
+        queue_functions::find(amd, rocr)
+    };
+    // SAFETY: the slots were found in this table.
+    let queue_functions = unsafe { slots.read(amd) };
+    let saved = SavedFunctions {
+        freeze: core.hsa_executable_freeze,
+        destroy: core.hsa_executable_destroy,
+        queue_create: core.hsa_queue_create,
+        queue_destroy: core.hsa_queue_destroy,
+        queue_inactivate: core.hsa_queue_inactivate,
+        shut_down: core.hsa_shut_down,
+        slots,
+        queue_functions,
+    };
+    SAVED.store(Box::into_raw(Box::new(saved)), Ordering::Release);
+    core.hsa_executable_freeze = executable_freeze;
+    core.hsa_executable_destroy = executable_destroy;
+    core.hsa_queue_create = queue_create;
+    core.hsa_queue_destroy = queue_destroy;
+    core.hsa_queue_inactivate = queue_inactivate;
+    core.hsa_shut_down = shut_down;
+    let hooks = QueueHooks {
+        create: amd_queue_create_hook,
+        acquire: counted_queue_acquire_hook,
+        release: counted_queue_release_hook,
+    };
+    // SAFETY: as above.
+    unsafe { slots.install(amd, hooks) };
+    true
+}
+
+/// The slots of [`queue_functions`] in the table of this ROCr.
+pub fn queue_function_slots() -> QueueFunctionSlots {
+    saved().map_or(QueueFunctionSlots::default(), |saved| saved.slots)
+}
+
+/// Whether ROCr creates the queues, not a tool that was loaded before devprof. `function`: any function of ROCr.
+pub fn rocr_creates_queues(function: *const c_void) -> bool {
+    saved()
+        .is_none_or(|saved| loader::are_in_same_file(saved.queue_create as *const c_void, function))
+}
+
+unsafe extern "C" fn shut_down() -> Status {
+    let Some(saved) = saved() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the function that was in the table.
+    unsafe { observed_calls::shut_down(Source::Tool, saved.shut_down) }
+}
+
+unsafe extern "C" fn executable_freeze(
+    executable: ExecutableHandle,
+    options: *const c_char,
+) -> Status {
+    let Some(saved) = saved() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments, to the function that was in the table.
+    unsafe { observed_calls::freeze_executable(Source::Tool, saved.freeze, executable, options) }
+}
+
+unsafe extern "C" fn executable_destroy(executable: ExecutableHandle) -> Status {
+    let Some(saved) = saved() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's argument, to the function that was in the table.
+    unsafe { observed_calls::destroy_executable(Source::Tool, saved.destroy, executable) }
+}
+
+queue_create_function!(fn queue_create = create_queue);
+
+/// # Safety
+/// As for `hsa_queue_create`.
+unsafe fn create_queue(request: &QueueRequest) -> Result<*mut Queue, Status> {
+    let saved = saved().ok_or(Status::ERROR)?;
+    // SAFETY: the caller's promise. The function was in the table.
+    unsafe { observed_calls::create_queue(Source::Tool, saved.queue_create, request) }
+}
+
+/// `hsa_amd_queue_create`.
+unsafe extern "C" fn amd_queue_create_hook(
+    agent: AgentHandle,
+    descs: *mut QueueCreateDesc,
+    count: u32,
+) -> Status {
+    let Some(create) = saved().and_then(|saved| saved.queue_functions.create) else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments, to the function that was in the table.
+    let status = unsafe { create(agent, descs, count) };
+    if descs.is_null() {
+        return status;
+    }
+    for n in 0..count as usize {
+        // SAFETY: there are `count` descriptors, and the call has set the queue of each, even if it failed.
+        let desc = unsafe { &*descs.add(n) };
+        if !desc.queue.is_null() && desc.engine == HSA_AMD_QUEUE_ENGINE_COMPUTE {
+            observed_calls::queue_created(
+                Source::Tool,
+                desc.queue,
+                desc.kind == HSA_QUEUE_TYPE_SINGLE,
+                desc.callback,
+            );
+        }
+    }
+    status
+}
+
+/// `hsa_amd_counted_queue_acquire`.
+unsafe extern "C" fn counted_queue_acquire_hook(
+    agent: AgentHandle,
+    kind: u32,
+    priority: u32,
+    callback: Option<QueueErrorCallback>,
+    data: *mut c_void,
+    flags: u64,
+    queue: *mut *mut Queue,
+) -> Status {
+    let Some(acquire) = saved().and_then(|saved| saved.queue_functions.acquire) else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments, to the function that was in the table.
+    let status = unsafe { acquire(agent, kind, priority, callback, data, flags, queue) };
+    if status == Status::SUCCESS {
+        // SAFETY: on success, the function has written the queue's address.
+        let queue = unsafe { *queue };
+        // Other producers share its ring.
+        observed_calls::queue_created(Source::Tool, queue, false, callback);
+    }
+    status
+}
+
+/// `hsa_amd_counted_queue_release`.
+unsafe extern "C" fn counted_queue_release_hook(queue: *mut Queue) -> Status {
+    let Some(release) = saved().and_then(|saved| saved.queue_functions.release) else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's argument, to the function that was in the table.
+    unsafe { observed_calls::end_queue(Source::Tool, release, queue) }
+}
+
+unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
+    let Some(saved) = saved() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's argument, to the function that was in the table.
+    unsafe { observed_calls::end_queue(Source::Tool, saved.queue_destroy, queue) }
+}
+
+unsafe extern "C" fn queue_inactivate(queue: *mut Queue) -> Status {
+    let Some(saved) = saved() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's argument, to the function that was in the table.
+    unsafe { observed_calls::end_queue(Source::Tool, saved.queue_inactivate, queue) }
+}

@@ -1,0 +1,256 @@
+//! `dlsym` of the shared library: a program that looks up a function of HIP or roctx in its library gets devprof's, and a
+//! program that looks up some functions of the CUDA driver gets wrappers ([`cuda`]).
+//!
+//! The C library's `dlsym` finds the caller by its return address, for RTLD_DEFAULT and RTLD_NEXT. Therefore everything
+//! that does not concern these functions jumps to it (or to the next library that defines `dlsym`). HIP and roctx concern
+//! only a trace. RTLD_DEFAULT and the program's handle need nothing else for them: the search finds the functions of the
+//! preloaded shared library. For CUDA they need more: a program may search for the driver's functions to find out whether
+//! there is a driver, so devprof's are not found unless the driver's are.
+//!
+//! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
+//! allocated unless the symbol's name begins with `hip` or `roc`, or is that of a wrapped function.
+
+use super::{P, cuda, hip, roctx};
+use crate::nvidia::wrapped;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::settings;
+use crate::sys::loaded_files::is_in_local_scope;
+use crate::sys::{env, loader};
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+type Dlsym = unsafe extern "C" fn(handle: P, name: *const c_char) -> P;
+
+/// Where the exported function jumps to: first to [`first`], then to [`filter_cuda`], or with a trace to [`filter`].
+static TARGET: AtomicPtr<()> = AtomicPtr::new(first as *mut ());
+/// The next `dlsym`.
+static NEXT: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// `dlsym`.
+///
+/// # Safety
+/// As in `dlfcn.h`.
+#[unsafe(naked)]
+#[cfg_attr(feature = "shared", unsafe(export_name = "dlsym"))]
+#[cfg_attr(not(feature = "shared"), unsafe(no_mangle))]
+unsafe extern "C" fn devprof_dlsym(_: P, _: *const c_char) -> P {
+    std::arch::naked_asm!("jmp qword ptr [rip + {target}]", target = sym TARGET)
+}
+
+/// Finds the next `dlsym` and continues there.
+///
+/// # Safety
+/// Only `devprof_dlsym` jumps here.
+#[unsafe(naked)]
+unsafe extern "C" fn first() {
+    std::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {find_next}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        find_next = sym find_next,
+    )
+}
+
+/// Jumps to [`filter_cuda`], unless a symbol whose name begins with `hip` or `roc` is looked up in a library.
+///
+/// # Safety
+/// Only `devprof_dlsym` jumps here.
+#[unsafe(naked)]
+unsafe extern "C" fn filter() {
+    std::arch::naked_asm!(
+        // RTLD_DEFAULT is 0, RTLD_NEXT is -1.
+        "lea rax, [rdi + 1]",
+        "cmp rax, 1",
+        "jbe 2f",
+        "cmp byte ptr [rsi], 'r'",
+        "je 3f",
+        "cmp byte ptr [rsi], 'h'",
+        "jne 2f",
+        "cmp byte ptr [rsi + 1], 'i'",
+        "jne 2f",
+        "cmp byte ptr [rsi + 2], 'p'",
+        "jne 2f",
+        "4:",
+        // The return address.
+        "mov rdx, [rsp]",
+        "jmp {recorded_symbol}",
+        "3:",
+        "cmp byte ptr [rsi + 1], 'o'",
+        "jne 2f",
+        "cmp byte ptr [rsi + 2], 'c'",
+        "je 4b",
+        "2:",
+        "jmp {filter_cuda}",
+        recorded_symbol = sym recorded_symbol,
+        filter_cuda = sym filter_cuda,
+    )
+}
+
+/// Jumps to the next `dlsym`, unless the symbol is a wrapped function.
+///
+/// # Safety
+/// Only `devprof_dlsym` and [`filter`] jump here.
+#[unsafe(naked)]
+unsafe extern "C" fn filter_cuda() {
+    std::arch::naked_asm!(
+        "cmp byte ptr [rsi], 'c'",
+        "jne 2f",
+        "cmp byte ptr [rsi + 1], 'u'",
+        "jne 2f",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "mov rdi, rsi",
+        "call {is_wrapped}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "test al, al",
+        "je 2f",
+        // The return address.
+        "mov rdx, [rsp]",
+        "jmp {wrapped_symbol}",
+        "2:",
+        "jmp qword ptr [rip + {next}]",
+        is_wrapped = sym is_wrapped,
+        wrapped_symbol = sym wrapped_symbol,
+        next = sym NEXT,
+    )
+}
+
+/// Whether a function of the CUDA driver is wrapped. Allocates nothing.
+///
+/// # Safety
+/// `name` is a C string.
+unsafe extern "C" fn is_wrapped(name: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    cuda::find(unsafe { CStr::from_ptr(name) }).is_some()
+}
+
+/// What [`first`] continues with if there is no other `dlsym`.
+extern "C" fn no_dlsym(_: P, _: *const c_char) -> P {
+    std::ptr::null_mut()
+}
+
+/// Sets [`NEXT`] and [`TARGET`]. Returns the address to jump to.
+extern "C" fn find_next() -> *const () {
+    let next = loader::next_dlsym();
+    if next.is_null() {
+        return no_dlsym as *const ();
+    }
+    NEXT.store(next.cast(), Ordering::Relaxed);
+    let target = match env::is_set("DEVPROF_TRACE") {
+        Some(true) => filter as *mut (),
+        Some(false) => filter_cuda as *mut (),
+        // The next call decides.
+        None => return next.cast(),
+    };
+    // Release: a thread that jumps to `filter` finds `NEXT`.
+    TARGET.store(target, Ordering::Release);
+    target
+}
+
+/// A function that devprof may record.
+enum Recorded {
+    Hip(&'static hip::Function),
+    Roctx(roctx::Replacement),
+}
+
+/// Looks up a symbol in a library, and replaces functions of HIP and roctx.
+///
+/// # Safety
+/// As for `dlsym`, with a handle that is not RTLD_DEFAULT or RTLD_NEXT, for which the caller matters.
+unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) -> P {
+    let next = NEXT.load(Ordering::Relaxed);
+    // SAFETY: the address of a function of this type.
+    let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
+    // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
+    let function = guarded(Cost::Dispatches, None, || {
+        if !hip::is_tracing() {
+            TARGET.store(filter_cuda as *mut (), Ordering::Relaxed);
+            return None;
+        }
+        // devprof needs the libraries' own functions.
+        if loader::are_in_same_file(caller, find_next as *const _) {
+            return None;
+        }
+        // SAFETY: `dlsym` gets a C string.
+        let name = unsafe { CStr::from_ptr(name) };
+        if let Some(function) = hip::find(name) {
+            return function.prepare().then_some(Recorded::Hip(function));
+        }
+        roctx::prepare(name).map(Recorded::Roctx)
+    });
+    // SAFETY: the program's arguments.
+    let found = unsafe { next(handle, name) };
+    match function {
+        Some(Recorded::Hip(function)) if !found.is_null() => function.replace(found),
+        Some(Recorded::Roctx(function)) if !found.is_null() => function.of(found),
+        _ => found,
+    }
+}
+
+/// A function of the driver, if a search by the caller finds it because a library that was opened with RTLD_LOCAL needs both
+/// the caller's file and the driver. `after_caller`: the search is for the next symbol.
+fn local_function(name: &CStr, caller: P, after_caller: bool) -> P {
+    let found = wrapped::driver_function(name);
+    let is_found = !found.is_null() && is_in_local_scope(caller, found, after_caller);
+    if is_found {
+        found
+    } else {
+        std::ptr::null_mut()
+    }
+}
+
+/// Looks up a function of the CUDA driver that devprof wraps.
+///
+/// # Safety
+/// As for `dlsym`. `caller`: its return address.
+unsafe extern "C" fn wrapped_symbol(handle: P, name: *const c_char, caller: P) -> P {
+    let next = NEXT.load(Ordering::Relaxed);
+    // SAFETY: the address of a function of this type.
+    let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
+    // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
+    // SAFETY: `dlsym` gets a C string.
+    let family = cuda::find(unsafe { CStr::from_ptr(name) });
+    let is_replaced = guarded(Cost::Counters, false, || {
+        // devprof needs the driver's own functions.
+        !loader::are_in_same_file(caller, find_next as *const _) && !settings().disabled
+    });
+    // The program's search would find the functions that this library exports, even without a driver. Those of the driver
+    // come after them. (The next `dlsym` takes the caller of this function for the search: this library.)
+    let (default, after_this) = (libc::RTLD_DEFAULT, libc::RTLD_NEXT);
+    let is_search = handle == default || handle == after_this;
+    // SAFETY: the program's arguments, or a search after this library.
+    let mut found = unsafe { next(if is_search { after_this } else { handle }, name) };
+    if found.is_null() && is_search {
+        // The search above did not include the libraries that only the caller's scope has.
+        found = guarded(Cost::Counters, found, || {
+            // SAFETY: as above.
+            local_function(
+                unsafe { CStr::from_ptr(name) },
+                caller,
+                handle == after_this,
+            )
+        });
+        if found.is_null() {
+            // SAFETY: as above. It sets what `dlerror` returns.
+            return unsafe { next(after_this, name) };
+        }
+    }
+    let Some(family) = family else { return found };
+    if family.is_exported(found) {
+        // SAFETY: as above.
+        found = unsafe { next(after_this, name) };
+    }
+    if is_replaced {
+        family.wrapper(found)
+    } else {
+        found
+    }
+}

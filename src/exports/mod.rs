@@ -1,0 +1,47 @@
+//! Every symbol that devprof exports. No panic leaves a function of this folder.
+//!
+//! | module | symbols | exported by |
+//! | --- | --- | --- |
+//! | [`entry_points`] | `__llvm_profile_…`, `devprof_…`; what ROCr, the CUDA driver and NVTX call | all libraries (ROCr's, the driver's and NVTX's: the shared library) |
+//! | [`hsa`] | `hsa_init`, `hsa_shut_down`, executables and queues | all libraries |
+//! | [`hip`] | HIP's functions | the shared library |
+//! | [`roctx`] | roctx's functions | the shared library |
+//! | [`cuda`] | functions of the CUDA driver | the shared library |
+//! | [`dlsym`] | `dlsym`, which returns the functions of the three modules before | the shared library |
+//! | [`exec`] | `execve` and its family | the shared library |
+//!
+//! A function that replaces another one has a slot with that function's address, which the dynamic loader finds at the first
+//! use. The exported function jumps through a slot, or to a function that reads it, and leaves its arguments where they are:
+//! devprof's functions need not know all types.
+//!
+//! The names are real in the builds of tools/build-runtime: [`hsa`] with the feature `interpose`, and [`hip`], [`cuda`],
+//! [`dlsym`] and [`exec`] with the feature `shared`. The archives must not define the latter, because their own calls would
+//! reach them. What an archive exports is listed in tools/build-runtime.
+
+mod cuda;
+mod dlsym;
+mod entry_points;
+mod exec;
+mod hip;
+mod hsa;
+mod roctx;
+
+use std::ffi::{CStr, c_void};
+
+/// A pointer of any type, or a handle.
+type P = *mut c_void;
+
+/// The address of a function.
+#[derive(Clone, Copy)]
+struct Address(*const ());
+
+// SAFETY: code does not change.
+unsafe impl Sync for Address {}
+
+/// A C string from one with its NUL byte.
+const fn c_name(name: &str) -> &CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name with one NUL byte"),
+    }
+}
