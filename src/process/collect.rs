@@ -74,7 +74,6 @@ fn collect_from(
         }
         match kind {
             DrainKind::Reset => drain.reset()?,
-            DrainKind::Frozen(executable) => drain.set_up_copies(executable)?,
             _ => drain.collect(kind)?,
         }
     }
@@ -95,7 +94,13 @@ pub fn set_up_copies(executable: ExecutableId) {
     let Some(Ok(runtime)) = GpuRuntime::find(executable) else {
         return;
     };
-    if let Err(error) = collect_from(runtime, kind, false, &mut Outcome::default()) {
+    let result = lifecycle::enter(runtime, kind).and_then(|entered| match entered {
+        Some(mut entered) => {
+            drain(&runtime, &mut entered, &mut Outcome::default()).set_up_copies(executable)
+        }
+        None => Ok(()),
+    });
+    if let Err(error) = result {
         diagnostics::note(
             settings().verbose,
             format_args!("cannot set up copies of counters: {error}"),
