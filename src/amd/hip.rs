@@ -3,7 +3,8 @@
 //! and 7.
 
 use super::libraries::Libraries;
-use crate::sys::{env, loader};
+use crate::sys::env;
+use crate::sys::loader::{self, c_name};
 use libloading::os::unix::Library;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
@@ -39,12 +40,7 @@ macro_rules! functions {
         }
 
         /// The symbols, in the order of [`LINKED`].
-        const SYMBOLS: &[&CStr] = &[$(
-            match CStr::from_bytes_with_nul(concat!(stringify!($symbol), "\0").as_bytes()) {
-                Ok(symbol) => symbol,
-                Err(_) => panic!("a symbol contains a NUL byte"),
-            }
-        ),*];
+        const SYMBOLS: &[&CStr] = &[$(c_name(concat!(stringify!($symbol), "\0"))),*];
 
         // Weak references, which are null if the program does not contain the functions.
         std::arch::global_asm!(

@@ -11,9 +11,10 @@
 //! All versions of a function have the same first arguments. A wrapper passes as many as the longest version has: those that
 //! a version does not have are in registers, which it ignores.
 
-use super::{Address, P, c_name};
+use super::{Address, P};
 use crate::nvidia::wrapped;
 use crate::support::panic_guard::{Cost, guarded};
+use crate::sys::loader::c_name;
 use cuda_abi::cupti::*;
 use cuda_abi::driver::*;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};

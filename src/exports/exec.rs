@@ -9,10 +9,9 @@
 //! The arguments stay where they are, because some functions have a variable number of them. If the call fails, the program
 //! continues, and so do devprof's drains.
 
-use super::c_name;
 use crate::process::leader;
 use crate::process::request::Request;
-use crate::sys::loader;
+use crate::sys::loader::{self, c_name};
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicPtr, Ordering};
 

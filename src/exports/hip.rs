@@ -9,11 +9,11 @@
 //! They have HIP's names only in the shared library (the feature `shared`). The archive must not define them, because
 //! its weak references to HIP's functions would find them.
 
-use super::{Address, P, c_name};
+use super::{Address, P};
 use crate::amd::hip;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
-use crate::sys::loader;
+use crate::sys::loader::{self, c_name};
 use crate::trace::calls::hip_functions::hip_functions;
 use crate::trace::calls::{self, Call};
 use crate::trace::streams::{self, NamedStream};

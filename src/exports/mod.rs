@@ -26,7 +26,7 @@ mod hip;
 mod hsa;
 mod roctx;
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
 /// A pointer of any type, or a handle.
 type P = *mut c_void;
@@ -37,11 +37,3 @@ struct Address(*const ());
 
 // SAFETY: code does not change.
 unsafe impl Sync for Address {}
-
-/// A C string from one with its NUL byte.
-const fn c_name(name: &str) -> &CStr {
-    match CStr::from_bytes_with_nul(name.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => panic!("a name with one NUL byte"),
-    }
-}

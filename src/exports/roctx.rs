@@ -7,11 +7,12 @@
 //! call has the results that both libraries have without a tool (roctracer, roctx.cpp; rocprofiler-sdk, roctx.cpp):
 //! levels of nesting from 0, and -1 for a pop without a push; ids of ranges from 1; 0 for everything else.
 
-use super::{P, c_name};
+use super::P;
 use crate::amd::hip;
 use crate::amd::libraries::Libraries;
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
+use crate::sys::loader::c_name;
 use crate::sys::threads;
 use crate::trace::markers::{Action, MAX_TEXT};
 use crate::trace::streams::{self, NamedStream};

@@ -436,17 +436,24 @@ unsafe fn decode<'a>(record: *const u32, rest: usize) -> Option<Activity<'a>> {
     }
 }
 
+/// The fields that the records of all activities have.
+macro_rules! run {
+    ($record:ident) => {
+        Run {
+            correlation: $record.correlationId,
+            start: $record.start,
+            end: $record.end,
+            device: $record.deviceId,
+            context: $record.contextId,
+            stream: $record.streamId,
+        }
+    };
+}
+
 fn decode_kernel<'a>(kernel: &CUpti_ActivityKernel, name: &'a CStr) -> KernelRun<'a> {
     let positive = |number: i32| number.max(0) as u32;
     KernelRun {
-        run: Run {
-            correlation: kernel.correlationId,
-            start: kernel.start,
-            end: kernel.end,
-            device: kernel.deviceId,
-            context: kernel.contextId,
-            stream: kernel.streamId,
-        },
+        run: run!(kernel),
         name,
         grid: kernel.grid.map(positive),
         block: kernel.block.map(positive),
@@ -469,14 +476,7 @@ fn decode_copy(copy: &CUpti_ActivityMemcpy) -> CopyRun {
         _ => (Side::Unknown, Side::Unknown),
     };
     CopyRun {
-        run: Run {
-            correlation: copy.correlationId,
-            start: copy.start,
-            end: copy.end,
-            device: copy.deviceId,
-            context: copy.contextId,
-            stream: copy.streamId,
-        },
+        run: run!(copy),
         runtime_correlation: copy.runtimeCorrelationId,
         bytes: copy.bytes,
         source: Some(source),
@@ -486,14 +486,7 @@ fn decode_copy(copy: &CUpti_ActivityMemcpy) -> CopyRun {
 
 fn decode_peer_copy(copy: &CUpti_ActivityMemcpyPtoP) -> CopyRun {
     CopyRun {
-        run: Run {
-            correlation: copy.correlationId,
-            start: copy.start,
-            end: copy.end,
-            device: copy.deviceId,
-            context: copy.contextId,
-            stream: copy.streamId,
-        },
+        run: run!(copy),
         runtime_correlation: copy.correlationId,
         bytes: copy.bytes,
         source: Some(Side::Device(copy.srcDeviceId)),
@@ -503,14 +496,7 @@ fn decode_peer_copy(copy: &CUpti_ActivityMemcpyPtoP) -> CopyRun {
 
 fn decode_fill(fill: &CUpti_ActivityMemset) -> CopyRun {
     CopyRun {
-        run: Run {
-            correlation: fill.correlationId,
-            start: fill.start,
-            end: fill.end,
-            device: fill.deviceId,
-            context: fill.contextId,
-            stream: fill.streamId,
-        },
+        run: run!(fill),
         runtime_correlation: fill.correlationId,
         bytes: fill.bytes,
         source: None,

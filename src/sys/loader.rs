@@ -6,6 +6,14 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// The name of a symbol, from text with its NUL byte. Only for constants: other text is an error of the compiler.
+pub const fn c_name(name: &str) -> &CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name with one NUL byte"),
+    }
+}
+
 /// Information about the library or program that contains `address`.
 fn file_of(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();

@@ -14,6 +14,21 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use tracefile::format::{Count, Dispatch, MemoryCopy, NO_AGENT, Record, direction, flag};
 
+/// Sets the fields that the records of dispatches and of copies have: the launch, and the times.
+macro_rules! set_origin {
+    ($record:ident, $launch:ident, $times:ident) => {
+        if let Some(launch) = $launch {
+            $record.correlation = launch.id.into();
+            $record.thread = launch.thread.into();
+            $record.stream = launch.stream.into();
+        }
+        $record.submit = $times.submit.into();
+        $record.start = $times.time.start.into();
+        $record.end = $times.time.end.into();
+        $record.observed = $times.observed.into();
+    };
+}
+
 /// What is constant in all runs of a kernel.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct KernelKey {
@@ -179,15 +194,7 @@ impl Activities {
         let times = Times::of(&kernel.run, is_complete, launch.as_ref(), to.frequency());
         self.untimed += u64::from(times.are_missing());
         let mut record = Dispatch::new(0, times.flags);
-        if let Some(launch) = launch {
-            record.correlation = launch.id.into();
-            record.thread = launch.thread.into();
-            record.stream = launch.stream.into();
-        }
-        record.submit = times.submit.into();
-        record.start = times.time.start.into();
-        record.end = times.time.end.into();
-        record.observed = times.observed.into();
+        set_origin!(record, launch, times);
         record.agent = agent.into();
         record.queue = queue.into();
         record.kernel = id.into();
@@ -216,15 +223,7 @@ impl Activities {
         };
         let (source, destination) = (side(copy.source), side(Some(copy.destination)));
         let mut record = MemoryCopy::new(0, times.flags);
-        if let Some(launch) = launch {
-            record.correlation = launch.id.into();
-            record.thread = launch.thread.into();
-            record.stream = launch.stream.into();
-        }
-        record.submit = times.submit.into();
-        record.start = times.time.start.into();
-        record.end = times.time.end.into();
-        record.observed = times.observed.into();
+        set_origin!(record, launch, times);
         record.size = copy.bytes.into();
         record.source = source.into();
         record.destination = destination.into();
