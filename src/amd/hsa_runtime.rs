@@ -8,7 +8,6 @@ use crate::support::sync::{Busy, lock};
 use crate::support::unlimited;
 use hsa_abi::{AgentHandle, ExecutableHandle, Status};
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::mpsc::RecvTimeoutError;
@@ -25,7 +24,7 @@ pub struct Hsa {
 struct PerAgent {
     /// The first CPU agent, after the agents were read. Pinned memory belongs to it.
     cpu: Option<AgentHandle>,
-    staging: HashMap<AgentId, Staging>,
+    staging: IdMap<AgentId, Staging>,
 }
 
 static HSA: OnceLock<Hsa> = OnceLock::new();

@@ -4,14 +4,13 @@ use super::code_object::{self, Object};
 use super::copy::Device;
 use super::discover::{self, CodeObject, LoadedOn};
 use super::kind::{DrainKind, Executables};
-use crate::gpu::runtime::{Agent, AgentId, Agents, Error, ExecutableId, Runtime};
+use crate::gpu::runtime::{Agent, AgentId, Agents, Error, ExecutableId, IdMap, IdSet, Runtime};
 use crate::support::diagnostics::Outcome;
-use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// Code objects by where they are loaded, including those without tables.
 #[derive(Default)]
-pub struct Cache(HashMap<ExecutableId, HashMap<AgentId, Object>>);
+pub struct Cache(IdMap<ExecutableId, IdMap<AgentId, Object>>);
 
 /// What an update has found.
 pub struct Discovered {
@@ -49,7 +48,7 @@ impl Cache {
 
     /// Whether no code object has counters or losses.
     pub fn is_empty(&self) -> bool {
-        let mut objects = self.0.values().flat_map(HashMap::values);
+        let mut objects = self.0.values().flat_map(IdMap::values);
         objects.all(Object::is_empty)
     }
 
@@ -86,7 +85,7 @@ impl Cache {
         };
         let locations: Vec<LoadedOn> = loaded.iter().map(location).collect();
         if only.is_none() {
-            let existing: HashSet<_> = locations.iter().map(|at| at.executable).collect();
+            let existing: IdSet<_> = locations.iter().map(|at| at.executable).collect();
             self.0.retain(|executable, _| existing.contains(executable));
         }
         loaded.retain(|code| {

@@ -1,9 +1,8 @@
 //! The first stage: the loaded code objects, and which of them have bounds tables.
 
 use crate::gpu::runtime::{
-    Agent, AgentId, Agents, Error, ExecutableId, Runtime, Segment, Segments, Variable,
+    Agent, AgentId, Agents, Error, ExecutableId, IdMap, Runtime, Segment, Segments, Variable,
 };
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Where a code object is loaded. An executable has at most one code object on each agent.
@@ -136,12 +135,12 @@ fn on_unknown_agents(segments: &[Segment], unknown: &[(AgentId, Error)]) -> Vec<
 
 /// One code object for each executable and agent, in the order of their first segments.
 fn group(segments: &[Segment], agents: &[Agent]) -> Vec<CodeObject> {
-    let index: HashMap<AgentId, usize> = agents
+    let index: IdMap<AgentId, usize> = agents
         .iter()
         .enumerate()
         .map(|(n, agent)| (agent.id, n))
         .collect();
-    let mut indices = HashMap::new();
+    let mut indices: IdMap<(ExecutableId, usize), usize> = IdMap::default();
     let mut objects = Vec::<CodeObject>::new();
     for segment in segments {
         let Some(&agent) = index.get(&segment.agent) else {

@@ -1,7 +1,6 @@
 //! Which code objects a drain collects, and what may happen during it.
 
-use crate::gpu::runtime::ExecutableId;
-use std::collections::{HashMap, HashSet};
+use crate::gpu::runtime::{ExecutableId, IdMap, IdSet};
 
 /// Why a drain runs. All differences between drains follow from this.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,9 +40,9 @@ impl DrainKind {
 #[derive(Clone, Copy)]
 pub struct Executables<'a> {
     /// The generation of each executable whose destruction will be observed. What drains have read of it stays valid.
-    pub observed: &'a HashMap<ExecutableId, u64>,
+    pub observed: &'a IdMap<ExecutableId, u64>,
     /// Executables that a thread is destroying. They must not be accessed.
-    pub destroying: &'a HashSet<ExecutableId>,
+    pub destroying: &'a IdSet<ExecutableId>,
 }
 
 impl Executables<'_> {

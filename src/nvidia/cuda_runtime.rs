@@ -9,7 +9,7 @@ use crate::gpu::copy_layout::sums::Sums;
 use crate::gpu::runtime::*;
 use crate::support::alloc;
 use cuda_abi::driver::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::time::Duration;
@@ -156,8 +156,8 @@ impl Cuda {
         &self,
         modules: impl Iterator<Item = Module>,
         limit: Duration,
-    ) -> HashMap<ExecutableId, Result<Sums, Error>> {
-        let (mut sums, mut parts, mut owners) = (HashMap::new(), Vec::new(), Vec::new());
+    ) -> IdMap<ExecutableId, Result<Sums, Error>> {
+        let (mut sums, mut parts, mut owners) = (IdMap::default(), Vec::new(), Vec::new());
         for module in modules {
             let Some(copies) = module.copies else {
                 continue;

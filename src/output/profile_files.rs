@@ -6,7 +6,7 @@ use super::earlier_program;
 use super::lock::Wait;
 use super::pattern::ObjectId;
 use super::target::Target;
-use crate::gpu::runtime::{Agent, AgentId, ExecutableId};
+use crate::gpu::runtime::{Agent, AgentId, ExecutableId, IdMap, IdSet};
 use crate::support::alloc::{self, OutOfMemory};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::environment::Values;
@@ -14,7 +14,7 @@ use crate::support::run_log::{self, Event};
 use crate::support::settings::Settings;
 use crate::sys::env;
 use profraw::counts;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -87,7 +87,7 @@ struct Written {
 pub struct Files {
     slots: Vec<Slot>,
     /// Indices into the slots.
-    by_identity: HashMap<Identity, Vec<usize>>,
+    by_identity: IdMap<Identity, Vec<usize>>,
     /// The number of slots of each architecture.
     counts: HashMap<String, usize>,
     wait: Wait,
@@ -100,7 +100,7 @@ impl Files {
         agents: &[Agent],
         settings: &Settings,
         mut profiles: Vec<Profile>,
-        existing: Option<&HashSet<ExecutableId>>,
+        existing: Option<&IdSet<ExecutableId>>,
         outcome: &mut Outcome,
     ) {
         // For code objects whose unloading was not observed, the counts of the last drain are kept.

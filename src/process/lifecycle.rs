@@ -10,14 +10,13 @@ use crate::drain::DrainState;
 use crate::drain::kind::{DrainKind, Executables};
 use crate::gpu::owner;
 pub use crate::gpu::owner::is_owner;
-use crate::gpu::runtime::{Error, ExecutableId, Runtime};
+use crate::gpu::runtime::{Error, ExecutableId, IdMap, IdSet, Runtime};
 use crate::nvidia::cuda_runtime::{self, Cuda};
 use crate::support::diagnostics;
 use crate::support::features::HAS_CUDA;
 use crate::support::settings::settings;
 use crate::support::sync::lock;
 use crate::sys::threads;
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -131,11 +130,11 @@ struct HsaState {
 struct ExecutableStates {
     /// The generation of each frozen executable whose destruction will be reported. The ids of destroyed
     /// executables are reused; generations are not.
-    observed: HashMap<ExecutableId, u64>,
+    observed: IdMap<ExecutableId, u64>,
     /// The last generation.
     generation: u64,
     /// Executables that a thread is destroying.
-    destroying: HashSet<ExecutableId>,
+    destroying: IdSet<ExecutableId>,
 }
 
 impl ExecutableStates {

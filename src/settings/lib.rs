@@ -5,13 +5,20 @@ use Value::{Flag, Mebibytes, Milliseconds, Text};
 use std::ffi::OsStr;
 use std::fmt;
 
+#[derive(Clone, Copy)]
 pub struct Variable {
     pub name: &'static str,
     pub value: Value,
+}
+
+/// A variable with its description, which the runtime does not contain.
+pub struct Described {
+    pub variable: Variable,
     /// For a flag, the effect of the value 1.
     pub help: &'static str,
 }
 
+#[derive(Clone, Copy)]
 pub enum Value {
     /// Only the value 1 has an effect.
     Flag,
@@ -42,15 +49,17 @@ impl fmt::Display for Invalid {
     }
 }
 
-impl Variable {
-    pub const fn text(name: &'static str, help: &'static str) -> Variable {
-        Variable {
-            name,
-            value: Text,
+impl Described {
+    pub const fn text(name: &'static str, help: &'static str) -> Described {
+        let value = Text;
+        Described {
+            variable: Variable { name, value },
             help,
         }
     }
+}
 
+impl Variable {
     /// The number of milliseconds, or of bytes. 0 for other variables.
     ///
     /// # Errors
@@ -59,7 +68,7 @@ impl Variable {
         let text = value.to_str();
         let (number, unit, least, instead) = match self.value {
             Milliseconds { least, instead } => {
-                let number = text.and_then(|text| text.parse().ok());
+                let number = text.and_then(parse);
                 let number = number.filter(|&number| number >= least);
                 (number, "milliseconds", least, instead)
             }
@@ -74,6 +83,12 @@ impl Variable {
     }
 }
 
+/// Not inlined, because it is long and the archive has each call.
+#[inline(never)]
+fn parse(text: &str) -> Option<u64> {
+    text.parse().ok()
+}
+
 /// To parse a floating-point number would need much code.
 fn bytes_of_mebibytes(text: &str) -> Option<u64> {
     let (mebibytes, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -81,17 +96,17 @@ fn bytes_of_mebibytes(text: &str) -> Option<u64> {
     if !is_decimal(mebibytes) || !is_decimal(fraction) || fraction.len() > 9 {
         return None;
     }
-    let mebibytes: u64 = mebibytes.parse().ok()?;
-    let fraction = (fraction.parse::<u64>().ok()? << 20) / 10u64.pow(fraction.len() as u32);
+    let mebibytes = parse(mebibytes)?;
+    let fraction = (parse(fraction)? << 20) / 10u64.pow(fraction.len() as u32);
     Some(mebibytes.saturating_mul(1 << 20).saturating_add(fraction))
 }
 
 macro_rules! variables {
     ($($id:ident = $name:literal, $value:expr, $help:literal;)*) => {
-        $(pub static $id: Variable = Variable { name: $name, value: $value, help: $help };)*
+        $(pub const $id: Variable = Variable { name: $name, value: $value };)*
 
         /// The variables that the runtime reads, in the program.
-        pub const RUNTIME: &[&Variable] = &[$(&$id),*];
+        pub const RUNTIME: &[Described] = &[$(Described { variable: $id, help: $help }),*];
     };
 }
 

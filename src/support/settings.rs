@@ -64,26 +64,26 @@ pub struct Tracing {
 impl Tracing {
     fn from_env() -> Tracing {
         Tracing {
-            api: is_on(&settings::TRACE_API),
-            copies: is_on(&settings::TRACE_COPIES),
-            markers: is_on(&settings::TRACE_MARKERS),
-            stopped: is_on(&settings::TRACE_STOPPED),
-            start_after: milliseconds(&settings::TRACE_START_AFTER),
-            duration: milliseconds(&settings::TRACE_DURATION),
+            api: is_on(settings::TRACE_API),
+            copies: is_on(settings::TRACE_COPIES),
+            markers: is_on(settings::TRACE_MARKERS),
+            stopped: is_on(settings::TRACE_STOPPED),
+            start_after: milliseconds(settings::TRACE_START_AFTER),
+            duration: milliseconds(settings::TRACE_DURATION),
         }
     }
 }
 
-fn is_on(variable: &Variable) -> bool {
+fn is_on(variable: Variable) -> bool {
     env(variable.name).is_some_and(|value| value == "1")
 }
 
-fn milliseconds(variable: &Variable) -> Option<Duration> {
+fn milliseconds(variable: Variable) -> Option<Duration> {
     number(variable).map(Duration::from_millis)
 }
 
 /// A number of milliseconds, or of bytes. Reports an invalid value.
-fn number(variable: &Variable) -> Option<u64> {
+fn number(variable: Variable) -> Option<u64> {
     let value = env(variable.name)?;
     let invalid = match variable.number(&value) {
         Ok(number) => return Some(number),
@@ -108,7 +108,7 @@ impl Settings {
 
     fn from_env() -> Settings {
         Settings {
-            disabled: is_on(&settings::DISABLE),
+            disabled: is_on(settings::DISABLE),
             loaded: SystemTime::now(),
             environment: Environment::now(),
             trace: env(settings::TRACE.name).filter(|pattern| !pattern.is_empty()),
@@ -118,9 +118,9 @@ impl Settings {
                 .find_map(|name| env(name).filter(|list| !list.is_empty())),
             tracing: Tracing::from_env(),
             verbose: env(settings::VERBOSE.name).is_some(),
-            sync_limit: milliseconds(&settings::SYNC).unwrap_or(SYNC_LIMIT),
-            snapshot: milliseconds(&settings::SNAPSHOT),
-            copies_budget: number(&settings::COUNTER_COPIES).unwrap_or(COPIES_BUDGET),
+            sync_limit: milliseconds(settings::SYNC).unwrap_or(SYNC_LIMIT),
+            snapshot: milliseconds(settings::SNAPSHOT),
+            copies_budget: number(settings::COUNTER_COPIES).unwrap_or(COPIES_BUDGET),
             signals: env(settings::SIGNALS.name).is_none_or(|value| value != "0"),
         }
     }

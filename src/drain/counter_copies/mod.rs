@@ -7,18 +7,17 @@ pub mod set_up;
 pub mod span;
 
 use super::discover::LoadedOn;
-use crate::gpu::runtime::{AgentId, ExecutableId, Runtime};
+use crate::gpu::runtime::{AgentId, ExecutableId, IdMap, IdSet, Runtime};
 use span::CounterCopies;
-use std::collections::{HashMap, HashSet};
 
 /// The copies of all loaded code objects.
 #[derive(Default)]
 pub struct Registry {
-    of: HashMap<ExecutableId, HashMap<AgentId, CounterCopies>>,
+    of: IdMap<ExecutableId, IdMap<AgentId, CounterCopies>>,
     /// Bytes of all copies on each agent.
-    used: HashMap<AgentId, u64>,
+    used: IdMap<AgentId, u64>,
     /// Agents with which copying has failed. Their code objects get no copies any more.
-    failing: HashSet<AgentId>,
+    failing: IdSet<AgentId>,
 }
 
 impl Registry {

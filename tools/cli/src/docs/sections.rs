@@ -1,41 +1,41 @@
 //! The sections of the man pages that clap does not know: ENVIRONMENT, EXAMPLES and SEE ALSO.
 
 use clap_mangen::roff::{Roff, bold, roman};
-use settings::{RUNTIME, Value, Variable};
+use settings::{Described, RUNTIME, Value};
 
 /// The sections of a page.
 pub struct Page {
     /// The name of the page without the section number.
     pub name: &'static str,
-    environment: &'static [&'static [&'static Variable]],
+    environment: &'static [&'static [Described]],
     /// What each command does, and the command.
     pub examples: &'static [(&'static str, &'static str)],
     see_also: &'static [&'static str],
 }
 
 /// Where CUDA's parts are.
-static CUDA: Variable = Variable::text(
+const CUDA: Described = Described::text(
     "CUDA_PATH, CUDA_HOME",
     "The CUDA installation that clang compiles with, and in which the runtime searches for CUPTI.",
 );
 
 /// Read by `devprof run`.
-static RUN: Variable = Variable::text(
+const RUN: Described = Described::text(
     "DEVPROF_LIBRARY",
     "The libdevprof.so to load, instead of the installed one.",
 );
 
 /// Read by the commands that start LLVM's tools.
-static TOOLS: [&Variable; 2] = [
-    &Variable::text("PATH", "Where clang and LLVM's tools are searched first."),
-    &Variable::text(
+const TOOLS: [Described; 2] = [
+    Described::text("PATH", "Where clang and LLVM's tools are searched first."),
+    Described::text(
         "ROCM_PATH",
         "A ROCm in which clang and LLVM's tools are searched, too, before /opt/rocm* and /usr/lib/llvm-*.",
     ),
 ];
 
 /// Read by every command.
-static COMMON: Variable = Variable::text(
+const COMMON: Described = Described::text(
     "NO_COLOR",
     "If set and not empty, --color=auto does not color anything.",
 );
@@ -43,7 +43,7 @@ static COMMON: Variable = Variable::text(
 pub static PAGES: [Page; 11] = [
     Page {
         name: "devprof",
-        environment: &[RUNTIME, &[&RUN], &TOOLS, &[&COMMON]],
+        environment: &[RUNTIME, &[RUN], &TOOLS, &[COMMON]],
         examples: &[
             (
                 "Compile a program with coverage, run it, and see which lines ran on the GPU:",
@@ -72,7 +72,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-run",
-        environment: &[&[&RUN], RUNTIME, &[&COMMON]],
+        environment: &[&[RUN], RUNTIME, &[COMMON]],
         examples: &[
             (
                 "Write the profiles to a new directory (devprof-1, devprof-2, …):",
@@ -96,7 +96,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-flags",
-        environment: &[&TOOLS, &[&COMMON]],
+        environment: &[&TOOLS, &[COMMON]],
         examples: &[
             (
                 "Compile and link in one step:",
@@ -119,7 +119,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-inspect",
-        environment: &[&[&COMMON]],
+        environment: &[&[COMMON]],
         examples: &[
             (
                 "Is this program instrumented, and for which GPUs?",
@@ -134,7 +134,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-extract",
-        environment: &[&[&COMMON]],
+        environment: &[&[COMMON]],
         examples: &[(
             "Write the code objects for one GPU to the directory objects:",
             "devprof extract libkernels.so --target gfx1100 -o objects",
@@ -143,7 +143,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-merge",
-        environment: &[&TOOLS, &[&COMMON]],
+        environment: &[&TOOLS, &[COMMON]],
         examples: &[
             (
                 "Merge all profiles in a directory:",
@@ -158,7 +158,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-report",
-        environment: &[&TOOLS, &[&COMMON]],
+        environment: &[&TOOLS, &[COMMON]],
         examples: &[
             (
                 "Print the coverage of kernels and files:",
@@ -179,7 +179,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-stats",
-        environment: &[&[&COMMON]],
+        environment: &[&[COMMON]],
         examples: &[
             (
                 "The ten kernels with the longest total times, and gaps between kernels:",
@@ -194,7 +194,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-export",
-        environment: &[&[&COMMON]],
+        environment: &[&[COMMON]],
         examples: &[
             ("For Perfetto (writes a.pftrace):", "devprof export a.trace"),
             (
@@ -210,7 +210,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-doctor",
-        environment: &[RUNTIME, &[&CUDA], &TOOLS, &[&COMMON]],
+        environment: &[RUNTIME, &[CUDA], &TOOLS, &[COMMON]],
         examples: &[
             ("Check this machine:", "devprof doctor"),
             (
@@ -222,7 +222,7 @@ pub static PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-demo",
-        environment: &[&[&COMMON]],
+        environment: &[&[COMMON]],
         examples: &[(
             "Run on two simulated GPUs, and keep the profiles in the directory demo:",
             "devprof demo -o demo",
@@ -236,12 +236,12 @@ impl Page {
     pub fn roff(&self) -> String {
         let mut roff = Roff::default();
         roff.control("SH", ["ENVIRONMENT"]);
-        for variable in self.environment.iter().copied().flatten() {
+        for Described { variable, help } in self.environment.iter().copied().flatten() {
             roff.control("TP", []);
             roff.text([bold(variable.name)]);
             roff.text([roman(match variable.value {
-                Value::Flag => format!("1: {}", variable.help),
-                _ => variable.help.to_owned(),
+                Value::Flag => format!("1: {help}"),
+                _ => (*help).to_owned(),
             })]);
         }
         roff.control("SH", ["EXAMPLES"]);
@@ -321,8 +321,8 @@ mod tests {
         let documented: BTreeSet<&str> = cells
             .flat_map(|cell| cell.split('`').skip(1).step_by(2))
             .collect();
-        let listed = RUNTIME.iter().copied().chain([&RUN]);
-        let listed: BTreeSet<&str> = listed.map(|variable| variable.name).collect();
+        let listed = RUNTIME.iter().chain([&RUN]);
+        let listed: BTreeSet<&str> = listed.map(|own| own.variable.name).collect();
         assert_eq!(listed, documented);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use crate::locate::Component;
-use settings::{RUNTIME, Value, Variable};
+use settings::{Described, RUNTIME, Value};
 use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -11,10 +11,8 @@ const TOPIC: &str = "environment";
 
 pub fn check(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     let runtime = RUNTIME.iter().map(|own| {
-        (
-            own.name,
-            variable(own.name).and_then(|value| meaning(own, &value)),
-        )
+        let name = own.variable.name;
+        (name, variable(name).and_then(|value| meaning(own, &value)))
     });
     let loaders = LOADERS.map(|(name, read)| (name, variable(name).map(|value| read(&value))));
     let mut findings = Vec::new();
@@ -46,7 +44,7 @@ const LOADERS: [Loader; 4] = [
 ];
 
 /// `None` for the paths that another check is about, and for the log.
-fn meaning(variable: &Variable, value: &OsStr) -> Option<Meaning> {
+fn meaning(&Described { variable, help }: &Described, value: &OsStr) -> Option<Meaning> {
     Some(match variable.name {
         "LLVM_PROFILE_FILE" => pattern(value),
         "DEVPROF_DISABLE" => disable(value),
@@ -54,9 +52,9 @@ fn meaning(variable: &Variable, value: &OsStr) -> Option<Meaning> {
         "DEVPROF_SIGNALS" if value != "0" => Ok("no effect: only the value 0 has one".to_owned()),
         "DEVPROF_TRACE" if value.is_empty() => Ok("empty: no trace".to_owned()),
         _ => match variable.value {
-            Value::Flag => flag(value, variable.help),
+            Value::Flag => flag(value, help),
             _ => match variable.number(value) {
-                Ok(_) => Ok(variable.help.to_owned()),
+                Ok(_) => Ok(help.to_owned()),
                 Err(invalid) => Err((
                     invalid.to_string(),
                     format!("set a number of at least {}", invalid.least),
