@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inp
 import features
 
 here = os.path.dirname(os.path.abspath(__file__))
-build = os.path.join(here, "..", "tools", "device-rt", "build")
+build = os.path.join(here, "..", "src", "device", "device-rt", "build")
 machine = os.environ.get("DEVPROF_GPU_MACHINE", "")
 # The tools that the tests run by name.
 TOOLS = [

@@ -1,6 +1,6 @@
 # Configuration of the tests: see README.md. llvm-tests/run starts lit with the parameter `target` (cargo's target
 # directory), `cuda` (the CUDA installation of tools/cuda-env) and, on a GPU, `gpu` (the settings from gpu.py). The parameter
-# `platform` selects what HIP runs on: `rocr` (ROCr's model mode) or `sim` (tools/hsa-sim).
+# `platform` selects what HIP runs on: `rocr` (ROCr's model mode) or `sim` (tools/simulator/hsa-sim).
 import json
 import os
 import sys
@@ -132,13 +132,13 @@ config.substitutions += [
     # Compiles a module, which is loaded by name; --offload-device-only does not link the profile runtime by itself.
     ("%module22", "--offload-device-only --no-gpu-bundle-output -Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     ("%module", "--offload-device-only --no-gpu-bundle-output" + lto + " -Xoffload-linker " + device_runtime),
-    ("%device_rt_build", os.path.join(repo, "tools", "device-rt", "build")),
+    ("%device_rt_build", os.path.join(repo, "src", "device", "device-rt", "build")),
     ("%device_rt22", "-Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     # devprof's archive is linked before the toolchain's libraries. -u links it into programs that do not refer to it
     # (instrumented host code does).
     ("%devprof_a", os.path.join(target, "dist", "libdevprof.a")),
     ("%take_devprof", "-Wl,-u,__llvm_profile_hip_collect_device_data"),
-    # lld only exports the archive's HSA functions from an executable with these flags (see tools/cli/src/flags.rs).
+    # lld only exports the archive's HSA functions from an executable with these flags (see src/cli/src/flags.rs).
     ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy,--export-dynamic-symbol=hsa_queue_create,--export-dynamic-symbol=hsa_queue_destroy,--export-dynamic-symbol=hsa_queue_inactivate"),
     ("%devprof_so", devprof_so),
     # The CUDA installation, and a list of the kernels and counters in CUDA images.
@@ -166,7 +166,7 @@ config.substitutions += [
     ("%ended", "python3 " + os.path.join(inputs, "ended.py")),
     ("%as_user", "python3 " + os.path.join(inputs, "as_user.py")),
     ("%{preloaded}", config.environment.get("LD_PRELOAD", "")),
-    # A program that uses HSA directly, on ROCr with the GPU model, and on the simulator of tools/hsa-sim.
+    # A program that uses HSA directly, on ROCr with the GPU model, and on the simulator of tools/simulator/hsa-sim.
     ("%on_rocr", "env"),
     ("%on_sim", "env -u LD_PRELOAD LD_LIBRARY_PATH=" + os.path.join(target, "hsa-sim")),
     ("%sim_dir", os.path.join(target, "hsa-sim")),

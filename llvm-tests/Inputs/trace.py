@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Reads a trace as src/tracefile/format.rs documents it, without devprof's own reader, and prints its contents:
+# Reads a trace as src/formats/tracefile/format.rs documents it, without devprof's own reader, and prints its contents:
 #
 #   trace.py FILE              one line per record
 #   trace.py --calls FILE      one line per API call, by id: name, status, the program's kernels

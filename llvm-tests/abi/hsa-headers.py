@@ -1,4 +1,4 @@
-"""Prints a C++ program that compiles only if the declarations of the crate src/hsa-abi match AMD's headers: values of
+"""Prints a C++ program that compiles only if the declarations of the crate src/formats/hsa-abi match AMD's headers: values of
 constants, sizes and offsets, types of functions. The argument is the crate's source directory.
 
 The program declares the crate's structs in C++, so that the compiler computes their layouts. The crate's sources contain

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints src/cuda-abi/functions.rs: the functions of CUDA's APIs that submit work or have a stream, from NVIDIA's headers.
+"""Prints src/formats/cuda-abi/functions.rs: the functions of CUDA's APIs that submit work or have a stream, from NVIDIA's headers.
 
 usage: functions.py INCLUDE [OLDER…]    folders with cupti.h and cuda_runtime_api.h. Functions that a new version does not have
                                         any more are taken from the older ones

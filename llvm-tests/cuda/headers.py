@@ -1,4 +1,4 @@
-"""Prints a C++ program that compiles only if the declarations of the crate src/cuda-abi match NVIDIA's headers: values of
+"""Prints a C++ program that compiles only if the declarations of the crate src/formats/cuda-abi match NVIDIA's headers: values of
 constants, offsets and sizes of fields, types of functions. The argument is the crate's source directory.
 
 The program declares the crate's structs in C++, so that the compiler computes their layouts. Structs, fields and functions

@@ -1,5 +1,5 @@
 // HIP 7.2.4 crashes if a handler that it has registered for a signal starts while the process destroys HIP. On the GPU model
-// and on the simulator it cannot crash (tools/gpu-model/start.c, tools/hsa-sim/src/signals/exit.rs), with and without
+// and on the simulator it cannot crash (tools/simulator/gpu-model/start.c, tools/simulator/hsa-sim/src/signals/exit.rs), with and without
 // LLVM's collector, linked with HIP or not, and whether or not the program has waited for its kernels.
 //
 // REQUIRES: llvm-runtime, model, sim

@@ -1,6 +1,6 @@
 // At exit devprof waits for HIP's streams, and for the handlers that HIP has registered for its signals: HIP 7.2.4 can crash
 // in a handler that runs while the process destroys HIP. The handlers start late here, and only devprof waits for them
-// (without devprof on the GPU model, tools/gpu-model/start.c does).
+// (without devprof on the GPU model, tools/simulator/gpu-model/start.c does).
 //
 // REQUIRES: model
 // RUN: %clang -O1 -shared -fPIC -DALONE %S/Inputs/late-handlers.c -o late.so

@@ -3,7 +3,7 @@
 // the same with a trace and without, and the trace has exactly these calls, in order, with their results and the kernels
 // that they launched. With DEVPROF_TRACE_API, these calls are the same, among all others.
 //
-// The list of functions is read from src/trace/calls/hip_functions.rs (functions.test compares it with the libraries): a
+// The list of functions is read from src/runtime/trace/calls/hip_functions.rs (functions.test compares it with the libraries): a
 // function without a case is an error. So is a function of HIP that launches, copies or fills and that is not marked.
 // api.hip calls some of the other functions.
 //
@@ -12,7 +12,7 @@
 // node has its arguments), and copies of arrays, which use image instructions.
 //
 // REQUIRES: debian, images
-// RUN: grep -F '[work]' %repo/src/trace/calls/hip_functions.rs > work
+// RUN: grep -F '[work]' %repo/src/runtime/trace/calls/hip_functions.rs > work
 // RUN: sed -nE 's/^ {12}(\w+ = "(\w+)" is|(\w+)\().*/\2\3/p' work | sort > exported
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations %s -o default
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations -fgpu-default-stream=per-thread %s -o per-thread

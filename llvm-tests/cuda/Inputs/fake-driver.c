@@ -934,7 +934,7 @@ void fake_load(const char *path) {
 }
 
 // What a kernel does: adds to counter `n` of a function in warps on all multiprocessors in turn. All are full, except for
-// the last one. See tools/device-rt/counting.h.
+// the last one. See src/device/device-rt/counting.h.
 void fake_count(struct module *module, const char *function, int n, uint64_t count) {
     struct {
         uint64_t offset;

@@ -37,7 +37,7 @@
 //
 // Linked with the driver; compiled with -DLOOKUP, it gets the driver's functions as the CUDA runtime does.
 #define _GNU_SOURCE
-#include "../../../src/devprof.h"
+#include "../../../src/runtime/devprof.h"
 #include "../../Inputs/snapshots.h"
 #include <dlfcn.h>
 #include <pthread.h>

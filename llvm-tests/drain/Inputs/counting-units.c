@@ -1,5 +1,5 @@
 // A device runtime in which a wave's unit is the number of its workgroup, so that a test knows which copy of the counters
-// it uses. Apart from that, it counts as tools/device-rt/profile.c does.
+// it uses. Apart from that, it counts as src/device/device-rt/profile.c does.
 //
 // INITIAL: the variable's first word. MORE: more fields.
 #include <gpuintrin.h>

@@ -1,7 +1,7 @@
 // Preloaded: each handler that HIP registers for a signal starts 100 ms late. Prints how many handlers have not returned when
 // HIP destroys its first queue while the process exits: such a handler may run while HIP is torn down, and crash.
 //
-// With -DALONE, the library takes the place of getpid in tools/gpu-model/start.c, which waits for HIP's handlers.
+// With -DALONE, the library takes the place of getpid in tools/simulator/gpu-model/start.c, which waits for HIP's handlers.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>

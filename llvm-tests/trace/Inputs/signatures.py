@@ -1,4 +1,4 @@
-"""Prints a C++ program that compiles only if each function in src/trace/calls/hip_functions.rs (the argument) has the type that
+"""Prints a C++ program that compiles only if each function in src/runtime/trace/calls/hip_functions.rs (the argument) has the type that
 hip_api_trace.hpp, which HIP's tools use, gives it: as many arguments, each a pointer, an integer of the same size and sign,
 an enumeration, a float, or a structure of the same size.
 """
@@ -41,7 +41,7 @@ template <class Returned, class... Wanted> struct signature {
         return false;
     }
 };
-// src/exports/hip.rs has these sizes and offsets.
+// src/runtime/exports/hip.rs has these sizes and offsets.
 static_assert(sizeof(hipIpcMemHandle_t) == 64 && sizeof(hipIpcEventHandle_t) == 64 && alignof(hipIpcMemHandle_t) == 1);
 static_assert(sizeof(hipMemLocation) == 8 && sizeof(hipChannelFormatDesc) == 20 && sizeof(hipPitchedPtr) == 32);
 static_assert(offsetof(HIP_LAUNCH_CONFIG, hStream) == 32 && offsetof(hipLaunchConfig_t, stream) == 32);""")

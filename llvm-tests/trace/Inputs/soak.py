@@ -2,7 +2,7 @@
 # For traces that are too large for memory (trace.py has all other checks):
 #
 #   soak.py trace FILE          reads the trace of one queue that batches.c wrote to, record by record, as
-#                               src/tracefile/format.rs documents it: each dispatch is recorded once, in the
+#                               src/formats/tracefile/format.rs documents it: each dispatch is recorded once, in the
 #                               order of the program's numbers (packets.h), and its times are inside the host's times
 #   soak.py csv FILE            counts the lines of an export, in which Dispatch_Id must count from 1 and start times
 #                               must not decrease

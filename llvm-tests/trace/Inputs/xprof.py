@@ -1,4 +1,4 @@
-"""Prints what XProf found in a log directory with one run (tools/cli/tests/xprof-check)."""
+"""Prints what XProf found in a log directory with one run (src/cli/tests/xprof-check)."""
 
 import json
 import sys

@@ -1,7 +1,7 @@
 //! The time of the collect call with N different instrumented code objects: devprof compared with LLVM 23's own runtime.
 //! Each is linked into the same program as an archive. The code objects are static images, or modules loaded from files.
 
-use crate::{in_root, median, repo, target};
+use crate::measure::{in_root, median, repo, target};
 use clap::Args;
 use std::fmt::Write;
 use std::fs;
@@ -92,7 +92,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 /// Compiles the programs, and the code objects that do not exist yet.
 fn build(dir: &Path, most: usize, counts: &[usize]) -> Result<(), String> {
     let (dir, programs) = (dir.display(), repo().join("tools/bench/programs"));
-    let dist = crate::runtime()?.join("libdevprof.a");
+    let dist = crate::measure::runtime()?.join("libdevprof.a");
     let (programs, dist) = (programs.display(), dist.display());
     let mut script = format!(
         "cd {dir}

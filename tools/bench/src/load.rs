@@ -1,7 +1,7 @@
 //! The cost of devprof in a program that uses no GPU: the time to load the shared library, the time of a fork, and the size of
 //! the archive.
 
-use crate::{in_root, median, repo, target};
+use crate::measure::{in_root, median, repo, target};
 use clap::Args;
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let dist = crate::runtime()?;
+    let dist = crate::measure::runtime()?;
     let library = dist.join("libdevprof.so");
     let run_once = |preload: bool| -> Result<f64, String> {
         let mut command = Command::new("/bin/true");

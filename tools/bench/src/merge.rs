@@ -1,7 +1,7 @@
 //! `devprof merge` of thousands of raw profiles, compared with llvm-profdata on the same files. Both must produce the same
 //! profile.
 
-use crate::{in_root, median, target};
+use crate::measure::{in_root, median, target};
 use clap::Args;
 use md5::{Digest, Md5};
 use profraw::format::{Header, V11};
@@ -22,7 +22,7 @@ pub struct Options {
 const ROWS: [(usize, usize); 4] = [(1, 20), (1, 300), (64, 100), (0, 20)];
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let devprof = crate::devprof()?;
+    let devprof = crate::measure::devprof()?;
     println!(
         "| {} profiles of | functions | each | llvm-profdata | devprof merge | llvm-profdata / devprof | CPU: llvm-profdata | devprof | memory: llvm-profdata | devprof |",
         options.files

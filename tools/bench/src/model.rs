@@ -1,7 +1,7 @@
 //! The speed of the GPU model on one core, in lane-instructions per second. A vector instruction counts once for each
 //! active lane.
 
-use crate::median;
+use crate::measure::median;
 use clap::Args;
 use gpu_model::dispatch::{Gpu, Packet};
 use gpu_model::isa::Architecture;

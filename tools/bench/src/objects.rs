@@ -1,7 +1,7 @@
 //! `devprof inspect` and `devprof extract` of Debian's rocRAND and RCCL, compared with LLVM's tools and with the minimum:
 //! to read the file and unpack the compressed bundle in it.
 
-use crate::{in_root, median, target};
+use crate::measure::{in_root, median, target};
 use clap::Args;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -69,7 +69,7 @@ fn find_bundle(file: &mut File) -> io::Result<Option<u64>> {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let devprof = crate::devprof()?;
+    let devprof = crate::measure::devprof()?;
     let bench = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     println!(
         "| | read and unpack | devprof | devprof / read and unpack | llvm-objdump --offloading | clang-offload-bundler | memory: read and unpack | devprof | llvm-objdump | clang-offload-bundler |"

@@ -1,7 +1,7 @@
 //! `devprof report` of code objects with many functions and instances of templates, compared with llvm-cov on the same
 //! code objects and profile.
 
-use crate::{in_root, median, repo, target};
+use crate::measure::{in_root, median, repo, target};
 use clap::Args;
 
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let devprof = crate::devprof()?;
+    let devprof = crate::measure::devprof()?;
     let dir = target().join("bench/report");
     let script = repo().join("llvm-tests/Inputs/instances.py");
     let (dir, devprof, script) = (dir.display(), devprof.display(), script.display());

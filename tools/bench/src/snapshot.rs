@@ -3,7 +3,7 @@
 //! which use a processor that the program needs; on a GPU they do not. To show how much of the cost is the model's, each
 //! period is also measured with copies that the model does not execute (instant-copies.cpp).
 
-use crate::{in_root, median, repo, target};
+use crate::measure::{in_root, median, repo, target};
 use clap::Args;
 use std::fs;
 
@@ -27,7 +27,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     let dir = target().join("bench/snapshot");
     fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     let programs = repo().join("tools/bench/programs");
-    let library = crate::runtime()?.join("libdevprof.so");
+    let library = crate::measure::runtime()?.join("libdevprof.so");
     in_root(&format!(
         "cd {dir}
 flags='-x hip --offload-arch=gfx1100 -O1 -nogpuinc -nogpulib -I{programs}'

@@ -1,6 +1,6 @@
-//! The start of a HIP program on the simulated GPUs of `devprof run --model`: tools/hsa-sim, and ROCr's model mode.
+//! The start of a HIP program on the simulated GPUs of `devprof run --model`: tools/simulator/hsa-sim, and ROCr's model mode.
 
-use crate::{in_root, median, repo, target};
+use crate::measure::{in_root, median, repo, target};
 use clap::Args;
 use std::process::Command;
 

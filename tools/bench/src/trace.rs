@@ -3,7 +3,7 @@
 //! without executing them. The variants alternate, and two variants are compared within one round. Interrupts are on,
 //! which is ROCr's default: a signal that is created with default attributes has an event, also in the naive design.
 
-use crate::{in_root, median, repo, target};
+use crate::measure::{in_root, median, repo, target};
 use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::fs;
@@ -326,7 +326,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 }
 
 fn build(dir: &Path) -> Result<(), String> {
-    crate::runtime()?;
+    crate::measure::runtime()?;
     in_root(&format!(
         "cd {}
 programs={}

@@ -349,29 +349,138 @@ fn violations(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
     violations
 }
 
-/// Checks the crate whose root file is `root`. `layers`: see [`violations`].
+/// The statics of a crate that hold a function pointer, as `module::NAME`. A call through one may go up, and no path shows
+/// it. A static that only the dynamic loader reads (`#[used]`) does not count.
+fn function_pointers(crate_: &Crate) -> Vec<String> {
+    struct Pointers<'a> {
+        module: &'a str,
+        holder: Option<String>,
+        found: Vec<String>,
+    }
+    impl<'ast> Visit<'ast> for Pointers<'_> {
+        fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+            if !is_test(&item.attrs) {
+                visit::visit_item_mod(self, item);
+            }
+        }
+
+        fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
+            if !item.attrs.iter().any(|a| a.path().is_ident("used")) {
+                self.holder = Some(format!("{}::{}", self.module, item.ident));
+                self.visit_type(&item.ty);
+                self.holder = None;
+            }
+        }
+
+        fn visit_type_bare_fn(&mut self, _: &'ast syn::TypeBareFn) {
+            self.found.extend(self.holder.take());
+        }
+    }
+    crate_
+        .files
+        .iter()
+        .flat_map(|(module, file)| {
+            let module = name(module);
+            let mut pointers = Pointers {
+                module: &module,
+                holder: None,
+                found: Vec::new(),
+            };
+            pointers.visit_file(file);
+            pointers.found
+        })
+        .collect()
+}
+
+/// The root of the workspace.
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Checks the crate whose root file is `root`, a path in the workspace. `layers`: see [`violations`]. `pointers`: the
+/// statics that may hold a function pointer.
 #[track_caller]
-pub fn check(root: impl AsRef<Path>, layers: &[&[&str]]) {
-    let root = root.as_ref();
-    let violations = violations(&Crate::read(root).graph(), layers);
-    assert!(
-        violations.is_empty(),
-        "{}:\n{}",
-        root.display(),
-        violations.join("\n")
+pub fn check(root: &str, layers: &[&[&str]], pointers: &[&str]) {
+    let crate_ = Crate::read(&workspace().join(root));
+    let violations = violations(&crate_.graph(), layers);
+    assert!(violations.is_empty(), "{root}:\n{}", violations.join("\n"));
+    assert_eq!(
+        function_pointers(&crate_),
+        pointers,
+        "{root}: statics that hold a function pointer, and the ones that may"
     );
 }
 
 /// Checks that no module in `user` uses a module in `used`, both top-level modules of the crate whose root file is `root`.
 #[track_caller]
-pub fn check_apart(root: impl AsRef<Path>, user: &str, used: &str) {
+pub fn check_apart(root: &str, user: &str, used: &str) {
     let is_in = |part: &str, module: &ModulePath| module.first().is_some_and(|first| first == part);
-    for (module, uses) in Crate::read(root.as_ref()).graph() {
+    for (module, uses) in Crate::read(&workspace().join(root)).graph() {
         let found = uses.iter().find(|other| is_in(used, other));
         if let Some(other) = found.filter(|_| is_in(user, &module)) {
             panic!("{} uses {}", name(&module), name(other));
         }
     }
+}
+
+/// A crate of the workspace.
+pub struct Member {
+    /// Its folder, from the root of the workspace.
+    pub folder: PathBuf,
+}
+
+impl Member {
+    /// The root files of its libraries and programs that exist, from the root of the workspace.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        ["lib.rs", "src/lib.rs", "src/main.rs"]
+            .map(|file| self.folder.join(file))
+            .into_iter()
+            .filter(|file| workspace().join(file).exists())
+            .collect()
+    }
+
+    /// The folders of the crates that it depends on, except for tests, from the root of the workspace.
+    pub fn dependencies(&self) -> Vec<PathBuf> {
+        let manifest = self.folder.join("Cargo.toml");
+        let text = fs::read_to_string(workspace().join(manifest)).expect("a manifest");
+        let section = text.split("[dependencies]").nth(1).unwrap_or_default();
+        let section = section.split("\n[").next().unwrap_or_default();
+        let paths = section.split("path = \"").skip(1);
+        let paths = paths.filter_map(|rest| rest.split('"').next());
+        paths.map(|path| normal(&self.folder.join(path))).collect()
+    }
+}
+
+/// `path` without `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        if part.as_os_str() == ".." {
+            normal.pop();
+        } else {
+            normal.push(part);
+        }
+    }
+    normal
+}
+
+/// The crates of the workspace.
+pub fn members() -> Vec<Member> {
+    let mut folders: Vec<PathBuf> = vec!["src".into(), "tools".into()];
+    let mut members = Vec::new();
+    while let Some(folder) = folders.pop() {
+        if workspace().join(&folder).join("Cargo.toml").exists() {
+            members.push(Member { folder });
+            continue;
+        }
+        for entry in fs::read_dir(workspace().join(&folder)).expect("a folder") {
+            let entry = entry.expect("an entry");
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(folder.join(entry.file_name()));
+            }
+        }
+    }
+    members
 }
 
 #[cfg(test)]
@@ -419,6 +528,27 @@ mod tests {
             cycle,
             Some(2),
             "a child that imports its own item from its parent"
+        );
+    }
+
+    #[test]
+    fn function_pointers_in_statics_are_found() {
+        let found = |text: &str| function_pointers(&Crate::of(&[("", ""), ("x", text)]));
+        assert_eq!(
+            found("static S: OnceLock<extern \"C\" fn()> = OnceLock::new();"),
+            ["x::S"]
+        );
+        assert_eq!(
+            found("fn f() { static S: [Option<fn(u8) -> u8>; 2] = [None; 2]; }"),
+            ["x::S"]
+        );
+        assert_eq!(
+            found("#[used] static S: fn() = f; static N: u8 = 1; fn g(h: fn()) {}"),
+            [""; 0]
+        );
+        assert_eq!(
+            found("#[cfg(test)] mod tests { static S: fn() = f; }"),
+            [""; 0]
         );
     }
 

@@ -1,0 +1,336 @@
+//! `devprof flags`: prints the compiler and linker flags for the installed clang, like llvm-config for LLVM.
+
+mod cuda;
+mod options;
+mod usable_profile;
+
+pub use options::Options;
+
+use crate::clang::{Clang, Instrumentation};
+use crate::console::Console;
+use crate::exit::{Outcome, usage};
+use crate::gpus;
+use crate::locate::{Component, install_device_runtime};
+use crate::returns::LONG_BRANCHES;
+use anyhow::{Context, anyhow, bail};
+use std::path::{Path, PathBuf};
+
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    let clang = Clang::find(options.clang.as_deref(), &options.llvm)?;
+    let mut flags = match options.cuda {
+        true => cuda::flags(options, &clang, console)?,
+        false => for_hip(options, &clang, console)?,
+    };
+    if options.hoist {
+        flags.push(plugin("hoist", &clang)?);
+    }
+    let instruments = options.purpose.pgo_use.is_none();
+    let has_plugin = clang.major >= OLDEST_WITH_PLUGINS && !options.cuda && !options.link;
+    if instruments && has_plugin && !options.no_compact {
+        match compact(&clang) {
+            Ok(flag) => flags.push(flag),
+            Err(error) => console.warn(format!(
+                "large templates will take long to compile: {error:#} (--no-compact: no warning)"
+            )),
+        }
+    }
+    if instruments && !options.no_runtime && !options.compile && !options.module {
+        flags.extend(runtime(options)?);
+    }
+    for flag in &flags {
+        if flag.contains(char::is_whitespace) {
+            bail!("a shell would split {flag:?} at its space: move the file to another directory");
+        }
+    }
+    if options.clang.is_none() && !is_named_clang(&clang) {
+        console.warn(format!(
+            "no clang++ in PATH: these flags are for {}",
+            clang.path.display()
+        ));
+    }
+    console.print(&format!("{}\n", flags.join(" ")))?;
+    Ok(Outcome::Complete)
+}
+
+/// The flags for HIP, except for devprof's archive.
+fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::Result<Vec<String>> {
+    let architectures = architectures(options, clang, console)?;
+    let mut flags: Vec<String> = architectures
+        .iter()
+        .map(|name| format!("--offload-arch={name}"))
+        .collect();
+    flags.extend(clang.device_libraries(&architectures)?);
+    if options.link {
+        flags.push("--hip-link".to_owned());
+    }
+    if options.module {
+        flags.extend(["--offload-device-only", "--no-gpu-bundle-output"].map(String::from));
+    }
+    match &options.purpose.pgo_use {
+        Some(profile) => flags.extend(optimizing(options, clang, profile)?),
+        None => flags.extend(instrumenting(options, clang)?),
+    }
+    Ok(flags)
+}
+
+/// The oldest clang for which src/device/counter-pass is written.
+const OLDEST_WITH_PLUGINS: u32 = 23;
+
+/// The flag that loads a plugin of src/device/counter-pass. Plugins ignore host code.
+fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
+    if clang.major < OLDEST_WITH_PLUGINS {
+        bail!(
+            "--{name} needs clang {OLDEST_WITH_PLUGINS} or later, and {} is {}: name another one with --clang",
+            clang.path.display(),
+            clang.version
+        );
+    }
+    let of = format!("{} ({})", clang.path.display(), clang.version);
+    let plugin = Component::Plugin(name, clang.major).find().with_context(|| {
+        format!(
+            "devprof has no plugin {name}.so for {of}: install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
+            clang.major
+        )
+    })?;
+    // Another clang of the same major version may have other classes.
+    let built_for = std::fs::read_to_string(plugin.with_extension("clang")).unwrap_or_default();
+    if built_for.trim() != clang.version {
+        bail!(
+            "{} is for {}, not for {of}: install devprof again",
+            plugin.display(),
+            match built_for.trim() {
+                "" => "an unknown clang",
+                known => known,
+            }
+        );
+    }
+    Ok(format!("-fpass-plugin={}", plugin.display()))
+}
+
+/// The flag that loads the plugin for smaller code. The functions that it calls are in devprof's device runtime, but not in LLVM's.
+fn compact(clang: &Clang) -> anyhow::Result<String> {
+    let flag = plugin("compact", clang)?;
+    let archive = device_archive(clang)?;
+    let content =
+        std::fs::read(&archive).with_context(|| format!("cannot read {}", archive.display()))?;
+    let name = b"__devprof_copy_offset";
+    if !content.windows(name.len()).any(|bytes| bytes == name) {
+        bail!(
+            "{} is not the device runtime of this devprof: {}",
+            archive.display(),
+            install_device_runtime(&clang.path).map_or_else(
+                || Component::DeviceRuntimeBuild.remedy(),
+                |command| format!("replace it with {command}")
+            )
+        );
+    }
+    Ok(flag)
+}
+
+/// The flags that link devprof's archive.
+fn runtime(options: &Options) -> anyhow::Result<Vec<String>> {
+    let (archive, name) = match options.cuda {
+        true => (Component::CudaArchive, "libdevprof_cuda.a"),
+        false => (Component::Archive, "libdevprof.a"),
+    };
+    let archive = archive
+        .find()
+        .with_context(|| format!("cannot find {name} (--no-runtime does not need it)"))?;
+    if archive.as_os_str().as_encoded_bytes().contains(&b',') {
+        bail!(
+            "clang would split {} at its comma: move devprof to another directory",
+            archive.display()
+        );
+    }
+    let mut flags = vec!["-Wl,-u,__llvm_profile_hip_collect_device_data".to_owned()];
+    if !options.cuda {
+        flags.push(export_hsa());
+    }
+    // For the linker: after `-x hip` clang would compile the archive as HIP source.
+    flags.push(format!("-Wl,{}", archive.display()));
+    Ok(flags)
+}
+
+/// HSA functions that the archive interposes. HIP's library calls the program's functions instead of ROCr's only if the
+/// program exports them. GNU ld exports them by default, because HIP's library refers to them. lld, gold and mold do
+/// not: for them the version is part of the name (`hsa_init@ROCR_1`). The option requires GNU ld 2.35 and has no effect
+/// in a program without these functions.
+const HSA_FUNCTIONS: [&str; 7] = [
+    "hsa_init",
+    "hsa_shut_down",
+    "hsa_executable_freeze",
+    "hsa_executable_destroy",
+    "hsa_queue_create",
+    "hsa_queue_destroy",
+    "hsa_queue_inactivate",
+];
+
+/// The linker flag that exports [`HSA_FUNCTIONS`].
+fn export_hsa() -> String {
+    let options = HSA_FUNCTIONS.map(|name| format!(",--export-dynamic-symbol={name}"));
+    format!("-Wl{}", options.concat())
+}
+
+/// Whether the compiler's file name is `clang++`.
+fn is_named_clang(clang: &Clang) -> bool {
+    clang.path.file_name().is_some_and(|name| name == "clang++")
+}
+
+/// The GPUs to compile for.
+fn architectures(
+    options: &Options,
+    clang: &Clang,
+    console: &mut Console,
+) -> anyhow::Result<Vec<String>> {
+    if options.arch.is_empty() {
+        let present: Vec<String> = gpus::architectures().into_iter().collect();
+        if present.is_empty() {
+            console.warn(
+                "no AMD GPU found, so clang compiles for its default architecture: choose one with --arch (`devprof run --model` simulates gfx1100)",
+            );
+        }
+        return Ok(present);
+    }
+    let known = clang.architectures()?;
+    for name in &options.arch {
+        let base = name.split(':').next().unwrap_or(name);
+        if base != "native" && !known.iter().any(|known| known == base) {
+            return Err(usage(format!(
+                "--arch {name}: {} ({}) does not support it; supported are {}",
+                clang.path.display(),
+                clang.version,
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(options.arch.clone())
+}
+
+/// The flags, restricted to the device compilation if the options ask for that.
+fn scoped(options: &Options, flags: &[&str]) -> Vec<String> {
+    let device = "-Xarch_device".to_owned();
+    let mut scoped = Vec::new();
+    for flag in flags {
+        if options.device_only || options.module {
+            scoped.push(device.clone());
+        }
+        scoped.push((*flag).to_owned());
+    }
+    scoped
+}
+
+/// The flags for instrumentation.
+fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
+    let kind = clang.instrumentation()?;
+    let Instrumentation {
+        raw_version,
+        samples,
+    } = kind;
+    if ![10, 11].contains(&raw_version) {
+        bail!(
+            "{} ({}) writes raw profiles of version {raw_version}, but devprof supports versions 10 and 11 (LLVM 22 and 23): name another clang with --clang",
+            clang.path.display(),
+            clang.version
+        );
+    }
+    let is_coverage = options.purpose.coverage;
+    let mut flags = match (is_coverage, options.link) {
+        (true, false) => scoped(options, &["-fprofile-instr-generate", "-fcoverage-mapping"]),
+        (true, true) => scoped(options, &["-fprofile-instr-generate"]),
+        (false, _) => scoped(options, &["-fprofile-generate"]),
+    };
+    let for_device = |flag: &str| ["-Xarch_device".to_owned(), flag.to_owned()];
+    if options.sampling && !samples {
+        bail!(
+            "{} ({}) has no sampling: omit --sampling",
+            clang.path.display(),
+            clang.version
+        );
+    }
+    if samples && !options.sampling && !options.link {
+        flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
+    }
+    // Up to version 10 clang increments counters inline, which loses counts unless the increments are atomic. Since
+    // version 11 the device runtime increments them, always atomically.
+    if raw_version < 11 && !options.link {
+        flags.extend(for_device("-fprofile-update=atomic"));
+    }
+    flags.extend(device_runtime(options, clang, kind)?);
+    // Either the compiler or the device linker generates the code: with LTO, the linker, which most of clang 23's ways of
+    // building use.
+    if !options.link {
+        flags.extend(for_device(&format!("-mllvm={LONG_BRANCHES}")));
+    }
+    let linker = [
+        "-Xoffload-linker".to_owned(),
+        format!("-mllvm={LONG_BRANCHES}"),
+    ];
+    flags.extend(if_used(options, linker));
+    Ok(flags)
+}
+
+/// Flags for the device linker, without a warning if it does not run. The device is linked when the host is compiled, or,
+/// relocatable (-fgpu-rdc), when the host is linked.
+fn if_used(options: &Options, flags: [String; 2]) -> Vec<String> {
+    match options.compile || options.link {
+        true => [
+            vec!["--start-no-unused-arguments".to_owned()],
+            flags.into(),
+            vec!["--end-no-unused-arguments".to_owned()],
+        ]
+        .concat(),
+        false => flags.into(),
+    }
+}
+
+/// The flags with which the device link finds the device side of the profile runtime.
+fn device_runtime(
+    options: &Options,
+    clang: &Clang,
+    kind: Instrumentation,
+) -> anyhow::Result<Vec<String>> {
+    // clang 22 and earlier never link it; no clang links it into a module.
+    let is_linked = kind.raw_version >= 11 && !options.module;
+    let mut flags = Vec::new();
+    if options.module && kind.raw_version >= 11 {
+        flags.push("-foffload-lto".to_owned());
+    }
+    let path = device_archive(clang)?;
+    if is_linked && path == clang.device_runtime()? {
+        return Ok(flags);
+    }
+    let linker = ["-Xoffload-linker".to_owned(), path.display().to_string()];
+    flags.extend(if_used(options, linker));
+    Ok(flags)
+}
+
+/// The device side of the profile runtime: clang's own, which may be devprof's, too, or else devprof's for this clang.
+fn device_archive(clang: &Clang) -> anyhow::Result<PathBuf> {
+    let own = clang.device_runtime()?;
+    if own.exists() {
+        return Ok(own);
+    }
+    Component::DeviceRuntime(clang.major).find().map_err(|_| {
+        anyhow!(
+            "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; {}",
+            clang.path.display(),
+            clang.version,
+            own.display(),
+            match install_device_runtime(&clang.path) {
+                Some(command) => format!(
+                    "build it with {command}, as a user who can write to that directory"
+                ),
+                None => Component::DeviceRuntimeBuild.remedy(),
+            }
+        )
+    })
+}
+
+/// The flags for optimizing with a profile.
+fn optimizing(options: &Options, clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
+    let path = usable_profile::checked(clang, profile)?;
+    match options.link {
+        true => Ok(Vec::new()),
+        false => Ok(scoped(options, &[&format!("-fprofile-use={path}")])),
+    }
+}

@@ -1,0 +1,538 @@
+// A pass plugin for clang (-fpass-plugin=) for AMD GPUs that makes device code with profile counters smaller, so that it compiles
+// in about the time of code without counters. README.md says what it does, and why the counts stay the same.
+#include "updates.h"
+#include "llvm/ADT/DepthFirstIterator.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/PostDominators.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MD5.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+#include <deque>
+
+using namespace llvm;
+using namespace llvm::PatternMatch;
+
+namespace {
+
+// A function of devprof's device runtime (src/device/device-rt/profile.c).
+constexpr StringLiteral Taken = "__devprof_instrument_taken";
+
+// A block with more instructions, beside updates, stays a block of its own.
+constexpr unsigned MaxOthers = 4;
+// The updates that are inlined into a function. If it has more, all of them are in lists.
+constexpr size_t MaxInlined = 6;
+
+// The update with a known step that the instruction is, or null.
+CallInst *constantUpdate(Instruction &I) {
+    CallInst *Call = updateBy(Update, I);
+    return Call && isa<ConstantInt>(Call->getArgOperand(2)) ? Call : nullptr;
+}
+
+// The same, or an update that was moved.
+CallInst *updateOf(Instruction &I) {
+    CallInst *Call = constantUpdate(I);
+    return Call ? Call : updateBy(Taken, I);
+}
+
+// Whether the function can have updates that the plugin knows.
+bool mayHaveUpdates(const Function &F) {
+    const Module &M = *F.getParent();
+    return !F.isDeclaration() && M.getTargetTriple().isAMDGCN() && (M.getFunction(Update) || M.getFunction(Taken)) &&
+           !hasConvergenceTokens(F);
+}
+
+// Moves all of `Block` in front of the branch of `Before`, its only predecessor. Lanes that do not take the branch add 0.
+void moveUp(BasicBlock &Block, CondBrInst &Branch) {
+    IRBuilder<> Here(&Branch);
+    Value *Goes = Branch.getCondition();
+    if (Branch.getSuccessor(0) != &Block)
+        Goes = Here.CreateNot(Goes);
+    for (Instruction &I : make_early_inc_range(Block)) {
+        if (I.isTerminator())
+            break;
+        I.moveBefore(Branch.getIterator());
+        if (CallInst *Call = updateOf(I)) {
+            IRBuilder<> AtCall(Call);
+            Call->setArgOperand(2, AtCall.CreateSelect(Goes, Call->getArgOperand(2), AtCall.getInt64(0)));
+            Call->setCalledFunction(Call->getModule()->getOrInsertFunction(Taken, Call->getFunctionType()));
+        } else {
+            I.dropUBImplyingAttrsAndMetadata();
+        }
+    }
+}
+
+// Whether the block can be moved in front of the branch: it has updates, and what else it does may be done without need.
+bool isMovable(BasicBlock &Block, CondBrInst &Branch) {
+    unsigned Updates = 0, Others = 0;
+    for (Instruction &I : Block) {
+        if (I.isTerminator() || I.isDebugOrPseudoInst())
+            continue;
+        if (updateOf(I))
+            ++Updates;
+        else if (isa<PHINode>(I) || ++Others > MaxOthers || !isSafeToSpeculativelyExecute(&I, &Branch))
+            return false;
+    }
+    return Updates != 0;
+}
+
+// For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
+struct MoveUpdates : PassInfoMixin<MoveUpdates> {
+    PreservedAnalyses run(Function &F, FunctionAnalysisManager &Analyses) {
+        if (!mayHaveUpdates(F))
+            return PreservedAnalyses::all();
+        bool Changed = false;
+        for (BasicBlock &Block : F) {
+            BasicBlock *Before = Block.getSinglePredecessor();
+            auto *Branch = Before ? dyn_cast<CondBrInst>(Before->getTerminator()) : nullptr;
+            if (!Branch || Before == &Block || Branch->getSuccessor(0) == Branch->getSuccessor(1) ||
+                !isa<UncondBrInst>(Block.getTerminator()) || !isMovable(Block, *Branch))
+                continue;
+            // Lanes leave a loop one after another, and count together behind it. (Moving instructions changes no loop.)
+            LoopInfo &Loops = Analyses.getResult<LoopAnalysis>(F);
+            if (Loops.getLoopFor(Before) != Loops.getLoopFor(&Block))
+                continue;
+            moveUp(Block, *Branch);
+            Changed = true;
+        }
+        return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    }
+    static bool isRequired() { return true; }
+};
+
+// A counter and its uniform counter, or null.
+using Counter = std::pair<Constant *, Constant *>;
+
+// Which lanes update: all active ones, or those for which a condition is true or false.
+struct Lanes {
+    Value *Condition; // null: all
+    bool Is;
+};
+
+struct Entry {
+    Counter To;
+    uint64_t Step;
+    Lanes By;
+};
+
+// Updates that are made together, in front of an instruction.
+struct List {
+    Instruction *Before;
+    SmallVector<Entry> Entries;
+};
+
+// One entry for each counter and lanes, with the sum of the steps.
+SmallVector<Entry> summed(ArrayRef<Entry> Entries) {
+    MapVector<std::tuple<Counter, Value *, unsigned>, uint64_t> Steps;
+    for (const Entry &E : Entries)
+        Steps[{E.To, E.By.Condition, E.By.Is}] += E.Step;
+    SmallVector<Entry> Sums;
+    for (auto &[Key, Step] : Steps)
+        Sums.push_back({std::get<0>(Key), Step, {std::get<1>(Key), std::get<2>(Key) != 0}});
+    return Sums;
+}
+
+Lanes lanes(Value *Condition, bool Is) {
+    Value *Opposite;
+    return match(Condition, m_Not(m_Value(Opposite))) ? Lanes{Opposite, !Is} : Lanes{Condition, Is};
+}
+
+// A counter that a list can name, because it has the same name in the complete program.
+bool isNamed(Value *Pointer) {
+    Value *Base = Pointer->stripInBoundsOffsets();
+    auto *Variable = dyn_cast<GlobalVariable>(Base);
+    return isa<ConstantPointerNull>(Base) || (Variable && !Variable->hasLocalLinkage());
+}
+
+// The instruction as an entry of a list. An update that was moved has a step for the lanes that take the branch, and 0 for the
+// others. LLVM has simplified the select since.
+std::optional<Entry> entryOf(Instruction &I) {
+    CallInst *Call = updateOf(I);
+    if (!Call || !isNamed(Call->getArgOperand(0)) || !isNamed(Call->getArgOperand(1)))
+        return {};
+    Counter To = {cast<Constant>(Call->getArgOperand(0)), cast<Constant>(Call->getArgOperand(1))};
+    Value *Step = Call->getArgOperand(2), *Condition;
+    const APInt *Known;
+    if (match(Step, m_APInt(Known)))
+        return Entry{To, Known->getZExtValue(), {nullptr, true}};
+    if (match(Step, m_Select(m_Value(Condition), m_APInt(Known), m_Zero())))
+        return Entry{To, Known->getZExtValue(), lanes(Condition, true)};
+    if (match(Step, m_Select(m_Value(Condition), m_Zero(), m_APInt(Known))))
+        return Entry{To, Known->getZExtValue(), lanes(Condition, false)};
+    if (match(Step, m_ZExt(m_Value(Condition))) && Condition->getType()->isIntegerTy(1))
+        return Entry{To, 1, lanes(Condition, true)};
+    return {};
+}
+
+// Whether the wave goes on after the instruction.
+bool goesOn(Instruction &I) {
+    return updateOf(I) || I.isTerminator() || isGuaranteedToTransferExecutionToSuccessor(&I);
+}
+
+// The updates of a function. Each block has one list at its end, or, if the wave may not reach the end, lists of what the wave
+// executes together.
+class Updates {
+public:
+    Updates(Function &F, FunctionAnalysisManager &Analyses) : F(F), Analyses(Analyses) {
+        for (BasicBlock &Block : F)
+            collect(Block);
+    }
+
+    bool areNone() const { return Replaced.empty(); }
+
+    // How many updates are left if those of a counter in a list are one.
+    size_t number() const {
+        size_t Sum = 0;
+        for (const List &Each : Lists)
+            Sum += summed(Each.Entries).size();
+        return Sum;
+    }
+
+    // Updates that the same lanes make equally often are made by the first of the blocks.
+    void mergeEquivalent() {
+        auto &Dominators = Analyses.getResult<DominatorTreeAnalysis>(F);
+        for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
+            List *From = atEnd(Node->getBlock());
+            unsigned Steps = 0;
+            for (DomTreeNode *Up = Node->getIDom(); From && Up && ++Steps < MaxBetween; Up = Up->getIDom()) {
+                List *To = atEnd(Up->getBlock());
+                if (!To || To->Entries.empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock()))
+                    continue;
+                auto Own = [](Entry &E) { return !E.By.Condition; };
+                append_range(To->Entries, make_filter_range(From->Entries, Own));
+                erase_if(From->Entries, Own);
+                break;
+            }
+        }
+    }
+
+    // Updates of a block behind a branch are made in front of the branch, unless that block has conditional updates itself. From
+    // the ends of the branches up: each other level of branches makes the updates of two.
+    void moveBeforeBranches() {
+        auto &Dominators = Analyses.getResult<DominatorTreeAnalysis>(F);
+        auto &Loops = Analyses.getResult<LoopAnalysis>(F);
+        for (DomTreeNode *Node : post_order(Dominators.getRootNode())) {
+            BasicBlock *Block = Node->getBlock(), *Before = Block->getSinglePredecessor();
+            auto *Branch = Before ? dyn_cast<CondBrInst>(Before->getTerminator()) : nullptr;
+            List *From = atEnd(Block), *To = Before ? atEnd(Before) : nullptr;
+            if (!Branch || !From || !To || Loops.getLoopFor(Block) != Loops.getLoopFor(Before) ||
+                any_of(From->Entries, [](Entry &E) { return E.By.Condition; }))
+                continue;
+            Lanes By = lanes(Branch->getCondition(), Branch->getSuccessor(0) == Block);
+            for (Entry &E : From->Entries)
+                To->Entries.push_back({E.To, E.Step, By});
+            From->Entries.clear();
+        }
+    }
+
+    // Removes all updates, and returns the lists that replace them.
+    std::deque<List> take() {
+        for (CallInst *Call : Replaced)
+            Call->eraseFromParent();
+        return std::move(Lists);
+    }
+
+private:
+    static constexpr unsigned MaxBetween = 64;
+    Function &F;
+    FunctionAnalysisManager &Analyses;
+    std::deque<List> Lists;
+    DenseMap<BasicBlock *, List *> AtEnd;
+    SmallVector<CallInst *> Replaced;
+
+    // The list at the end of the block. Null if the wave may not reach it.
+    List *atEnd(BasicBlock *Block) { return AtEnd.lookup(Block); }
+
+    void collect(BasicBlock &Block) {
+        bool ReachesEnd = all_of(Block, goesOn);
+        List *Open = nullptr;
+        auto Add = [&] { Open = &Lists.emplace_back(List{Block.getTerminator(), {}}); };
+        if (ReachesEnd) {
+            Add();
+            AtEnd[&Block] = Open;
+        }
+        for (Instruction &I : Block) {
+            if (std::optional<Entry> Found = entryOf(I)) {
+                if (!Open)
+                    Add();
+                Open->Entries.push_back(*Found);
+                Replaced.push_back(cast<CallInst>(&I));
+            } else if (Open && !goesOn(I)) {
+                Open->Before = &I;
+                Open = nullptr;
+            }
+        }
+    }
+
+    bool areEquivalent(BasicBlock &Before, BasicBlock &After) {
+        auto &Loops = Analyses.getResult<LoopAnalysis>(F);
+        if (Loops.getLoopFor(&Before) != Loops.getLoopFor(&After) ||
+            !Analyses.getResult<PostDominatorTreeAnalysis>(F).dominates(&After, &Before))
+            return false;
+        SmallPtrSet<BasicBlock *, 16> Between = {&Before, &After};
+        SmallVector<BasicBlock *> Left(successors(&Before));
+        while (!Left.empty()) {
+            BasicBlock *Block = Left.pop_back_val();
+            if (!Between.insert(Block).second)
+                continue;
+            if (!atEnd(Block) || Between.size() > MaxBetween)
+                return false;
+            append_range(Left, successors(Block));
+        }
+        return true;
+    }
+};
+
+// Updates one by one, which the compiler inlines.
+void insertInlined(Module &M, List &Updates) {
+    IRBuilder<> Here(Updates.Before);
+    for (Entry &E : summed(Updates.Entries)) {
+        Value *Step = Here.getInt64(E.Step), *None = Here.getInt64(0);
+        if (Value *Condition = E.By.Condition)
+            Step = Here.CreateSelect(Condition, E.By.Is ? Step : None, E.By.Is ? None : Step);
+        auto [To, Uniform] = E.To;
+        auto *Type = FunctionType::get(Here.getVoidTy(), {To->getType(), Uniform->getType(), Step->getType()}, false);
+        CallInst *Call = Here.CreateCall(M.getOrInsertFunction(E.By.Condition ? Taken : Update, Type), {To, Uniform, Step});
+        Call->setConvergent();
+    }
+}
+
+// The code of a function that calls the routines of src/device/device-rt/lists.s.
+class Calls {
+public:
+    explicit Calls(Function &F) : M(*F.getParent()), Word(Type::getInt32Ty(M.getContext())), Long(Type::getInt64Ty(M.getContext())) {
+        IRBuilder<> Here(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+        // The file with the routines, see lists.c.
+        appendToCompilerUsed(M, {function("__devprof_lists")});
+        Value *Wave = Here.CreateIntrinsic(Intrinsic::amdgcn_wavefrontsize, {});
+        Value *Routine = Here.CreateSelect(Here.CreateICmpEQ(Wave, Here.getInt32(64)), function("__devprof_count64"),
+                                           function("__devprof_count32"));
+        // The same in all lanes. The compiler knows that once the functions are inlined.
+        auto InAllLanes = [&](const char *Name, IntegerType *Result) {
+            Value *Each = Here.CreateCall(M.getOrInsertFunction(Name, Result));
+            return Here.CreateIntrinsic(Intrinsic::amdgcn_readfirstlane, {Result}, {Each});
+        };
+        Value *Offset = InAllLanes("__devprof_copy_offset", Long);
+        Value *Full = InAllLanes("__devprof_copy_full", Word);
+        Value *Inputs = PoisonValue::get(FixedVectorType::get(Word, 5));
+        Value *Words[] = {Here.CreatePtrToInt(Routine, Long), Offset, Full};
+        unsigned N = 0;
+        for (Value *Each : Words)
+            for (unsigned Shift = 0; Shift < Each->getType()->getIntegerBitWidth(); Shift += 32)
+                Inputs = Here.CreateInsertElement(Inputs, Here.CreateTrunc(Here.CreateLShr(Each, Shift), Word), N++);
+        // Without this, the compiler would compute them again for each call.
+        auto *Type = FunctionType::get(Inputs->getType(), {Inputs->getType()}, false);
+        Context = Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Inputs});
+    }
+
+    // A call for all lanes' updates and those of one condition, and one for each other condition.
+    void insert(List &Updates) {
+        SmallVector<Value *> Conditions;
+        for (Entry &E : Updates.Entries)
+            if (E.By.Condition && !is_contained(Conditions, E.By.Condition))
+                Conditions.push_back(E.By.Condition);
+        if (Conditions.empty())
+            Conditions.push_back(nullptr);
+        for (size_t N = 0; N < Conditions.size(); N++) {
+            SmallVector<Entry> Entries;
+            for (Entry &E : Updates.Entries)
+                if (E.By.Condition == Conditions[N] || (N == 0 && !E.By.Condition))
+                    Entries.push_back(E);
+            if (GlobalVariable *Variable = list(Entries))
+                call(*Updates.Before, Conditions[N], Variable->getName());
+        }
+    }
+
+private:
+    Module &M;
+    IntegerType *Word, *Long;
+    Value *Context; // s[40:44]
+
+    Function *function(StringRef Name) {
+        auto *F = cast<Function>(M.getOrInsertFunction(Name, Type::getVoidTy(M.getContext())).getCallee());
+        F->setVisibility(GlobalValue::HiddenVisibility);
+        return F;
+    }
+
+    void call(Instruction &Before, Value *Condition, StringRef Name) {
+        IRBuilder<> Here(&Before);
+        std::string Text = ("s_mov_b32 s58, " + Name + "@rel32@lo-8\ns_swappc_b64 s[56:57], s[40:41]").str();
+        std::string Registers = "{s[40:44]}";
+        SmallVector<Value *> Inputs = {Context};
+        SmallVector<Type *> Types = {Context->getType()};
+        if (Condition) {
+            Registers += ",{s[46:47]}";
+            Inputs.push_back(Here.CreateIntrinsic(Intrinsic::amdgcn_ballot, {Long}, {Condition}));
+            Types.push_back(Long);
+        }
+        // Pairs, because LLVM looks at each register of a register range for each of its parts.
+        for (int First : {56, 58, 60, 62, 72, 74, 76, 78})
+            Registers += formatv(",~{{s[{0}:{1}]}", First, First + 1);
+        Registers += ",~{v0},~{v1},~{v2}";
+        auto *Type = FunctionType::get(Here.getVoidTy(), Types, false);
+        CallInst *Call = Here.CreateCall(InlineAsm::get(Type, Text, Registers, true), Inputs);
+        Call->setConvergent();
+        Call->setDoesNotThrow();
+        Call->setMemoryEffects(MemoryEffects::inaccessibleMemOnly());
+    }
+
+    // The address of a counter as a variable of the module and an offset. Null if there is no counter.
+    Constant *address(Constant *Pointer) {
+        APInt Distance(64, 0);
+        Value *Base = Pointer->stripAndAccumulateConstantOffsets(M.getDataLayout(), Distance, false);
+        if (isa<ConstantPointerNull>(Base))
+            return nullptr;
+        Constant *Start = ConstantExpr::getPtrToInt(cast<GlobalVariable>(Base), Long);
+        return ConstantExpr::getAdd(Start, ConstantInt::get(Long, Distance));
+    }
+
+    // The variable with the list, or null if nothing is added. Equal lists of all modules are one.
+    GlobalVariable *list(ArrayRef<Entry> Updates) {
+        struct Parts {
+            Counter To;
+            uint64_t Bits, Step;
+        };
+        SmallVector<Parts> All;
+        for (Entry &E : summed(Updates))
+            for (uint64_t Left = E.Step; Left > 0; Left -= All.back().Step)
+                All.push_back({E.To, !E.By.Condition ? 0u : E.By.Is ? 2u : 4u, std::min<uint64_t>(Left, 7)});
+        if (All.empty())
+            return nullptr;
+        All.back().Bits |= 1;
+
+        std::string Content;
+        raw_string_ostream Out(Content);
+        for (Parts &Each : All)
+            Out << *Each.To.first << Each.Bits << Each.Step;
+        std::string Name = ("__devprof_list_" + MD5::hash(arrayRefFromStringRef(Content)).digest()).str();
+        if (GlobalVariable *Known = M.getNamedGlobal(Name))
+            return Known;
+        auto *Type = ArrayType::get(Word, 2 * All.size());
+        auto *List = new GlobalVariable(M, Type, true, GlobalValue::LinkOnceODRLinkage, nullptr, Name, nullptr,
+                                        GlobalValue::NotThreadLocal, 4);
+        List->setVisibility(GlobalValue::HiddenVisibility);
+        List->setComdat(M.getOrInsertComdat(Name));
+        List->setAlignment(Align(8));
+        SmallVector<Constant *> Words;
+        for (Parts &Each : All) {
+            Constant *Start = ConstantExpr::getPtrToInt(List, Long);
+            Constant *Here = ConstantExpr::getAdd(Start, ConstantInt::get(Long, 4 * Words.size()));
+            auto Distance = [&](Constant *Pointer, uint64_t Bits) {
+                Constant *To = address(Pointer);
+                Constant *From = To ? ConstantExpr::getSub(To, Here) : ConstantInt::get(Long, 0);
+                return ConstantExpr::getTrunc(ConstantExpr::getAdd(From, ConstantInt::get(Long, Bits)), Word);
+            };
+            Words.append({Distance(Each.To.first, Each.Bits), Distance(Each.To.second, Each.Step)});
+        }
+        List->setInitializer(ConstantArray::get(Type, Words));
+        // Only assembly code names it.
+        appendToCompilerUsed(M, {List});
+        return List;
+    }
+};
+
+// The routines need loads and atomic operations of gfx9.
+bool hasRoutines(const Function &F) {
+    StringRef Gpu = F.getFnAttribute("target-cpu").getValueAsString();
+    return !(Gpu.size() == 6 && Gpu.starts_with("gfx") && Gpu[3] < '9');
+}
+
+// Each function writes its wave size into its record (OffloadDeviceWaveSize), also where it is inlined. If that is a constant,
+// it becomes the record's initial value.
+bool initializeWaveSize(StoreInst &Store, const DataLayout &Layout) {
+    APInt At(64, 0);
+    Value *Pointer = Store.getPointerOperand()->stripAndAccumulateConstantOffsets(Layout, At, false);
+    auto *Record = dyn_cast<GlobalVariable>(Pointer);
+    auto *Size = dyn_cast<ConstantInt>(Store.getValueOperand());
+    if (!Record || !Size || !Record->getName().starts_with("__profd_") || !Record->hasInitializer())
+        return false;
+    auto *Fields = dyn_cast<ConstantStruct>(Record->getInitializer());
+    if (!Fields)
+        return false;
+    const StructLayout *Offsets = Layout.getStructLayout(Fields->getType());
+    unsigned N = Offsets->getElementContainingOffset(At.getZExtValue());
+    Constant *Old = Fields->getOperand(N);
+    if (Offsets->getElementOffset(N) != At.getZExtValue() || Old->getType() != Size->getType() ||
+        (!Old->isNullValue() && Old != Size))
+        return false;
+    SmallVector<Constant *> New;
+    for (Use &Field : Fields->operands())
+        New.push_back(cast<Constant>(Field));
+    New[N] = Size;
+    Record->setInitializer(ConstantStruct::get(Fields->getType(), New));
+    Store.eraseFromParent();
+    return true;
+}
+
+// Nobody looks for counters and records by their names in a code object, except for those of kernels, which clang's host code
+// registers with HIP. Hidden variables are in no symbol table.
+bool hideCounters(Module &M) {
+    if (!M.getTargetTriple().isAMDGCN())
+        return false;
+    bool Changed = false;
+    for (GlobalVariable &Variable : M.globals()) {
+        StringRef Name = Variable.getName();
+        if (!Name.consume_front("__profd_") && !Name.consume_front("__profc_") && !Name.consume_front("__llvm_prf_unifcnt_"))
+            continue;
+        Function *Counted = M.getFunction(Name);
+        if ((Counted && Counted->getCallingConv() == CallingConv::AMDGPU_KERNEL) || !Variable.hasProtectedVisibility())
+            continue;
+        Variable.setVisibility(GlobalValue::HiddenVisibility);
+        Changed = true;
+    }
+    return Changed;
+}
+
+struct CombineUpdates : PassInfoMixin<CombineUpdates> {
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &Manager) {
+        bool Changed = hideCounters(M);
+        auto &Analyses = Manager.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+        for (Function &F : M) {
+            if (!mayHaveUpdates(F))
+                continue;
+            for (Instruction &I : make_early_inc_range(instructions(F)))
+                if (auto *Store = dyn_cast<StoreInst>(&I))
+                    Changed |= initializeWaveSize(*Store, M.getDataLayout());
+            Updates Of(F, Analyses);
+            if (Of.areNone())
+                continue;
+            Changed = true;
+            Of.mergeEquivalent();
+            if (Of.number() <= MaxInlined || !hasRoutines(F)) {
+                for (List &Each : Of.take())
+                    insertInlined(M, Each);
+                continue;
+            }
+            Of.moveBeforeBranches();
+            std::deque<List> Lists = Of.take();
+            Calls To(F);
+            for (List &Each : Lists)
+                To.insert(Each);
+        }
+        return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    }
+    static bool isRequired() { return true; }
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
+    return {LLVM_PLUGIN_API_VERSION, "devprof-compact", "1", [](PassBuilder &Builder) {
+                // Often, so that each function has its final shape before it is inlined into others.
+                Builder.registerPeepholeEPCallback(
+                    [](FunctionPassManager &Passes, OptimizationLevel) { Passes.addPass(MoveUpdates()); });
+                // After functions are inlined and loops unrolled.
+                Builder.registerOptimizerLastEPCallback(
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(CombineUpdates()); });
+            }};
+}

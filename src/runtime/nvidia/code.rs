@@ -1,0 +1,567 @@
+//! Code that a program passes to the driver: a cubin, PTX, or a fat binary with several of them, for different
+//! architectures. Finds the cubins that count, and which of them the driver uses on a device. Of large code, it reads only
+//! headers and symbols.
+//!
+//! Clang's fat binaries are not compressed, so compressed code is not unpacked, only reported.
+
+use super::image;
+use crate::support::alloc::{self, OutOfMemory};
+use crate::sys::loader;
+use byteorder::{ByteOrder, LittleEndian};
+use fatbin::{Header, Kind, Specific};
+use std::ffi::{CStr, c_char, c_void};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The wrapper of a fat binary: magic number, version, pointer to the fat binary (`fatbinary_section.h`).
+const WRAPPER: u32 = 0x4662_43b1;
+/// Sizes of headers, bytes.
+const ELF_HEADER: usize = 64;
+const SECTION_HEADER: usize = 64;
+const PROGRAM_HEADER: usize = 56;
+const ELF: &[u8] = b"\x7fELF";
+/// `SHT_NOBITS`
+const NO_BITS: u32 = 8;
+
+/// Why code cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    #[error("a fat binary of {size} bytes has no complete entry at offset {at:#x}")]
+    Entry { at: usize, size: usize },
+    #[error("neither a cubin nor PTX nor a fat binary, or truncated")]
+    Unknown,
+    #[error("cannot read {0}: {1}")]
+    File(String, std::io::ErrorKind),
+}
+
+/// Whether code is instrumented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    No,
+    /// A part of it is compressed, or it cannot be read.
+    Unknown,
+    Yes,
+}
+
+/// What is known about an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    /// An instrumented cubin.
+    Counting(Arc<Vec<u8>>),
+    /// Instrumented PTX.
+    CountingPtx,
+    /// It is not instrumented.
+    Plain,
+    Compressed,
+    /// An instrumented cubin that could not be copied.
+    OutOfMemory(OutOfMemory),
+}
+
+/// An image for one architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    is_ptx: bool,
+    /// For example 90 for `sm_90`. `None`: the code is a single image, which the driver has accepted.
+    arch: Option<u32>,
+    specific: Specific,
+    content: Content,
+}
+
+/// Code that the driver has loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    entries: Vec<Entry>,
+    /// Where the program has it, unless it was read from a file. Not dereferenced.
+    address: Option<usize>,
+}
+
+/// What the driver uses on a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// One of these instrumented cubins, the first one most likely.
+    Counting(Vec<Arc<Vec<u8>>>),
+    /// Nothing that is instrumented.
+    Plain,
+    /// It may be instrumented, but it is compressed.
+    Compressed,
+    /// It is instrumented, but the driver compiles it.
+    Ptx,
+    /// It is instrumented, but there was no memory for it.
+    OutOfMemory(OutOfMemory),
+}
+
+impl Code {
+    /// Reads the content of a file.
+    pub fn read(bytes: &[u8]) -> Result<Code, Damage> {
+        if bytes.starts_with(fatbin::MAGIC) {
+            let header = fat_header(bytes, bytes.len())?;
+            return fat_binary(&bytes[..header.size as usize], header);
+        }
+        if bytes.starts_with(ELF) {
+            return Ok(Code::single(false, cubin(bytes)));
+        }
+        if is_ptx(bytes) {
+            return Ok(Code::single(true, ptx(bytes)));
+        }
+        Err(Damage::Unknown)
+    }
+
+    /// Reads a file.
+    pub fn read_file(path: &Path) -> Result<Code, Damage> {
+        // Reading a pipe again would wait for ever.
+        let is_file = |path| Ok::<bool, std::io::Error>(std::fs::metadata(path)?.is_file());
+        match is_file(path).and_then(|is_file| is_file.then(|| std::fs::read(path)).transpose()) {
+            Ok(Some(bytes)) => Code::read(&bytes),
+            Ok(None) => Err(Damage::Unknown),
+            Err(error) => Err(Damage::File(path.display().to_string(), error.kind())),
+        }
+    }
+
+    /// Reads code in memory.
+    ///
+    /// # Safety
+    /// The driver has loaded this code from this address, so it is one of the driver's formats.
+    pub unsafe fn read_memory(code: *const c_void) -> Result<Code, Damage> {
+        // SAFETY: the caller's promise.
+        let read = unsafe { Code::read_formats(code) }?;
+        Ok(Code {
+            address: Some(code as usize),
+            ..read
+        })
+    }
+
+    /// # Safety
+    /// As for [`Code::read_memory`].
+    unsafe fn read_formats(code: *const c_void) -> Result<Code, Damage> {
+        /// # Safety
+        /// So many bytes can be read.
+        unsafe fn view<'a>(start: *const c_void, size: usize) -> &'a [u8] {
+            // SAFETY: the caller's promise.
+            unsafe { std::slice::from_raw_parts(start.cast::<u8>(), size) }
+        }
+        if code.is_null() {
+            return Err(Damage::Unknown);
+        }
+        // SAFETY: the caller's promise. Each header has the size that its magic number implies, and says how long the rest is.
+        unsafe {
+            let mut start = code;
+            // PTX may be shorter than a word: compared byte by byte.
+            if begins_with(start, &WRAPPER.to_le_bytes()) {
+                start = code.byte_add(8).cast::<*const c_void>().read_unaligned();
+                if start.is_null() {
+                    return Err(Damage::Unknown);
+                }
+            }
+            if begins_with(start, fatbin::MAGIC) {
+                let header = fat_header(view(start, fatbin::HEADER), isize::MAX as usize)?;
+                return fat_binary(view(start, header.size as usize), header);
+            }
+            if begins_with(start, ELF) {
+                let header = view(start, ELF_HEADER);
+                let table = section_table(header).ok_or(Damage::Unknown)?;
+                let sections = view(start.byte_add(table.start), table.len());
+                let size = elf_size(header, table.end, sections).ok_or(Damage::Unknown)?;
+                return Ok(Code::single(false, cubin(view(start, size))));
+            }
+            let text = CStr::from_ptr(start.cast::<c_char>()).to_bytes();
+            Code::read(text)
+        }
+    }
+
+    fn single(is_ptx: bool, content: Content) -> Code {
+        let entry = Entry {
+            is_ptx,
+            arch: None,
+            specific: Specific::No,
+            content,
+        };
+        Code {
+            entries: vec![entry],
+            address: None,
+        }
+    }
+
+    /// Whether the code, for any device, is instrumented.
+    pub fn counting(&self) -> Counting {
+        let has = |wanted: fn(&Content) -> bool| {
+            let mut entries = self.entries.iter();
+            entries.any(|entry| wanted(&entry.content))
+        };
+        if has(|content| {
+            matches!(
+                content,
+                Content::Counting(_) | Content::CountingPtx | Content::OutOfMemory(_)
+            )
+        }) {
+            Counting::Yes
+        } else if has(|content| *content == Content::Compressed) {
+            Counting::Unknown
+        } else {
+            Counting::No
+        }
+    }
+
+    /// The program or library whose part the code is.
+    pub fn file(&self) -> Option<PathBuf> {
+        loader::path_of(self.address? as *const c_void)
+    }
+
+    /// What the driver uses on a device. `arch`: for example 90 for compute capability 9.0.
+    ///
+    /// As the CUDA C++ Programming Guide says (binary and PTX compatibility): the cubin for this architecture, else the
+    /// one for the highest that is lower and has the same major version, else PTX for the highest that is not above.
+    pub fn chosen(&self, arch: u32) -> Chosen {
+        let mut fitting: Vec<(u32, &Entry)> = self
+            .entries
+            .iter()
+            .filter_map(|entry| {
+                let of_code = entry.arch.unwrap_or(arch);
+                let is_same_major = of_code / 10 == arch / 10;
+                let fits = match entry.specific {
+                    Specific::Architecture => of_code == arch,
+                    Specific::Family => is_same_major && of_code <= arch,
+                    Specific::No => (is_same_major || entry.is_ptx) && of_code <= arch,
+                };
+                fits.then_some((of_code, entry))
+            })
+            .collect();
+        if fitting.iter().any(|(_, entry)| !entry.is_ptx) {
+            fitting.retain(|(_, entry)| !entry.is_ptx);
+        }
+        let rank = |&(of_code, entry): &(u32, &Entry)| (of_code, entry.specific);
+        fitting.sort_by_key(|fitting| std::cmp::Reverse(rank(fitting)));
+        match fitting.first().map(|(_, entry)| &entry.content) {
+            None | Some(Content::Plain) => Chosen::Plain,
+            Some(Content::Compressed) => Chosen::Compressed,
+            Some(Content::CountingPtx) => Chosen::Ptx,
+            Some(Content::OutOfMemory(error)) => Chosen::OutOfMemory(error.clone()),
+            Some(Content::Counting(_)) => {
+                let cubins = fitting
+                    .into_iter()
+                    .filter_map(|(_, entry)| match &entry.content {
+                        Content::Counting(cubin) => Some(cubin.clone()),
+                        _ => None,
+                    });
+                Chosen::Counting(cubins.collect())
+            }
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(LittleEndian::read_u32(bytes.get(at..at.checked_add(4)?)?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(LittleEndian::read_u16(bytes.get(at..at.checked_add(2)?)?))
+}
+
+/// A number of 8 bytes that is a size or an offset in memory.
+fn size_at(bytes: &[u8], at: usize) -> Option<usize> {
+    let number = LittleEndian::read_u64(bytes.get(at..at.checked_add(8)?)?);
+    usize::try_from(number)
+        .ok()
+        .filter(|&size| size <= isize::MAX as usize)
+}
+
+/// Whether memory begins with a magic number.
+///
+/// # Safety
+/// The memory is a C string, or at least 4 bytes long.
+unsafe fn begins_with(start: *const c_void, magic: &[u8]) -> bool {
+    // No magic number contains a 0, so reading stops at the end of a string.
+    let mut magic = magic.iter().enumerate();
+    // SAFETY: the caller's promise.
+    magic.all(|(n, byte)| unsafe { start.cast::<u8>().add(n).read() } == *byte)
+}
+
+/// The header of a fat binary that has at most `available` bytes.
+fn fat_header(head: &[u8], available: usize) -> Result<Header, Damage> {
+    fatbin::header(head, available as u64).map_err(|_| Damage::Unknown)
+}
+
+/// Reads a fat binary. `bytes`: all of it, with its header.
+fn fat_binary(bytes: &[u8], header: Header) -> Result<Code, Damage> {
+    let size = bytes.len();
+    let mut entries = Vec::new();
+    let mut at = header.entries as usize;
+    while at < size {
+        let entry = fatbin::entry(&bytes[at..], at as u64, (size - at) as u64)
+            .map_err(|_| Damage::Entry { at, size })?;
+        at = entry.next as usize;
+        entries.extend(image_of(&entry, &bytes[entry.at as usize..at]));
+    }
+    Ok(Code {
+        entries,
+        address: None,
+    })
+}
+
+/// The image in an entry; `None` if the entry's kind is unknown. `content`: with padding.
+fn image_of(entry: &fatbin::Entry, content: &[u8]) -> Option<Entry> {
+    let is_ptx = match entry.kind {
+        Kind::Ptx => true,
+        Kind::Cubin => false,
+        Kind::Other(_) => return None,
+    };
+    let content = match entry.packed {
+        Some(_) => Content::Compressed,
+        None if is_ptx => ptx(content),
+        None => cubin(content),
+    };
+    Some(Entry {
+        is_ptx,
+        arch: Some(entry.architecture),
+        specific: entry.specific,
+        content,
+    })
+}
+
+/// Whether text is PTX: each module begins with this directive, after comments.
+fn is_ptx(text: &[u8]) -> bool {
+    let mut chunks = text.utf8_chunks();
+    chunks.any(|chunk| chunk.valid().contains(".version"))
+}
+
+fn cubin(bytes: &[u8]) -> Content {
+    match image::is_instrumented(bytes) {
+        Ok(false) | Err(image::Damage::NotCuda) => Content::Plain,
+        // A damaged one is reported when it is used.
+        Ok(true) | Err(_) => match alloc::copy_of(bytes) {
+            Ok(bytes) => Content::Counting(Arc::new(bytes)),
+            Err(error) => Content::OutOfMemory(error),
+        },
+    }
+}
+
+fn ptx(text: &[u8]) -> Content {
+    match image::is_instrumented_text(text) {
+        true => Content::CountingPtx,
+        false => Content::Plain,
+    }
+}
+
+/// The section table, from an ELF header.
+fn section_table(header: &[u8]) -> Option<Range<usize>> {
+    let start = size_at(header, 40)?;
+    let size = usize::from(half(header, 60)?) * SECTION_HEADER;
+    let end = start.checked_add(size)?;
+    (end <= isize::MAX as usize).then_some(start..end)
+}
+
+/// The size of an ELF file: to the end of the section table (`table_end`), the program headers or the last section.
+fn elf_size(header: &[u8], table_end: usize, sections: &[u8]) -> Option<usize> {
+    let segments = usize::from(half(header, 56)?) * PROGRAM_HEADER;
+    let mut end = table_end.max(size_at(header, 32)?.checked_add(segments)?);
+    for section in sections.chunks_exact(SECTION_HEADER) {
+        if word(section, 4)? != NO_BITS {
+            end = end.max(size_at(section, 24)?.checked_add(size_at(section, 32)?)?);
+        }
+    }
+    (end <= isize::MAX as usize).then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: u16 = 1;
+    const CUBIN: u16 = 2;
+    const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
+    const FAMILY_SPECIFIC: u64 = 0x20_0000;
+
+    fn cubin_bytes() -> Vec<u8> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/counted.cubin");
+        std::fs::read(path).unwrap()
+    }
+
+    /// An entry of a fat binary, with its header.
+    fn entry_bytes(kind: u16, arch: u32, flags: u64, content: &[u8]) -> Vec<u8> {
+        let mut bytes = [0; fatbin::ENTRY];
+        LittleEndian::write_u16(&mut bytes[0..], kind);
+        LittleEndian::write_u32(&mut bytes[4..], fatbin::ENTRY as u32);
+        LittleEndian::write_u64(&mut bytes[8..], content.len() as u64);
+        LittleEndian::write_u32(&mut bytes[28..], arch);
+        LittleEndian::write_u64(&mut bytes[40..], flags);
+        [&bytes[..], content].concat()
+    }
+
+    fn fat(entries: &[Vec<u8>]) -> Vec<u8> {
+        let content = entries.concat();
+        let mut bytes = vec![0; fatbin::HEADER];
+        bytes[..4].copy_from_slice(fatbin::MAGIC);
+        LittleEndian::write_u16(&mut bytes[4..], 1);
+        LittleEndian::write_u16(&mut bytes[6..], fatbin::HEADER as u16);
+        LittleEndian::write_u64(&mut bytes[8..], content.len() as u64);
+        [bytes, content].concat()
+    }
+
+    /// An instrumented cubin, recognizable by its last byte.
+    fn counting(n: u8) -> Vec<u8> {
+        [cubin_bytes().as_slice(), &[n]].concat()
+    }
+
+    /// The last bytes of the chosen cubins.
+    fn chosen(code: &Code, arch: u32) -> Vec<u8> {
+        match code.chosen(arch) {
+            Chosen::Counting(cubins) => cubins.iter().map(|cubin| cubin[cubin.len() - 1]).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_driver_uses_the_highest_cubin_of_the_same_major_version() {
+        let code = Code::read(&fat(&[
+            entry_bytes(CUBIN, 80, 0, &counting(1)),
+            entry_bytes(CUBIN, 90, 0, &counting(2)),
+            entry_bytes(CUBIN, 90, ARCHITECTURE_SPECIFIC, &counting(3)),
+            entry_bytes(CUBIN, 86, 0, b"plain"),
+            entry_bytes(CUBIN, 100, FAMILY_SPECIFIC, &counting(4)),
+            entry_bytes(CUBIN, 120, 0, &counting(5)),
+            entry_bytes(PTX, 75, 0, b"__llvm_prf_nm"),
+            entry_bytes(77, 90, 0, &counting(7)),
+        ]))
+        .unwrap();
+        assert_eq!(code.counting(), Counting::Yes);
+        assert_eq!(chosen(&code, 80), [1]);
+        assert_eq!(code.chosen(86), Chosen::Plain);
+        assert_eq!(chosen(&code, 90), [3, 2]);
+        assert_eq!(chosen(&code, 103), [4]);
+        assert_eq!(code.chosen(110), Chosen::Ptx);
+        assert_eq!(chosen(&code, 121), [5]);
+        assert_eq!(code.chosen(75), Chosen::Ptx);
+        assert_eq!(code.chosen(70), Chosen::Plain);
+    }
+
+    #[test]
+    fn compressed_code_may_count() {
+        for flag in [0x2000, 0x8000] {
+            let code = Code::read(&fat(&[
+                entry_bytes(CUBIN, 80, 0, b"plain"),
+                entry_bytes(CUBIN, 90, flag, b"packed"),
+            ]))
+            .unwrap();
+            assert_eq!(code.counting(), Counting::Unknown);
+            assert_eq!(code.chosen(90), Chosen::Compressed);
+            assert_eq!(code.chosen(80), Chosen::Plain);
+        }
+        let plain = Code::read(&fat(&[entry_bytes(CUBIN, 90, 0, b"plain")])).unwrap();
+        assert_eq!(plain.counting(), Counting::No);
+    }
+
+    #[test]
+    fn single_images_run_on_every_device() {
+        let cubin = cubin_bytes();
+        let expected = Chosen::Counting(vec![cubin.clone().into()]);
+        assert_eq!(Code::read(&cubin).unwrap().chosen(75), expected);
+        let ptx = b"// PTX\n.version 8.8\n.global .align 1 .b8 __llvm_prf_nm[3] = {1, 2, 3};\n";
+        assert_eq!(Code::read(ptx).unwrap().chosen(75), Chosen::Ptx);
+        assert_eq!(
+            Code::read(b".version 8.8").unwrap().chosen(75),
+            Chosen::Plain
+        );
+        assert_eq!(Code::read(b""), Err(Damage::Unknown));
+        assert_eq!(Code::read(b"\xff\xff"), Err(Damage::Unknown));
+    }
+
+    /// Pages that cannot be read.
+    fn unreadable(pages: &[u8]) {
+        // SAFETY: pages of this test, which does not read them any more.
+        let result = unsafe {
+            libc::mprotect(
+                pages.as_ptr().cast_mut().cast(),
+                pages.len(),
+                libc::PROT_NONE,
+            )
+        };
+        assert_eq!(result, 0);
+    }
+
+    /// Large libraries stay on disk: of compressed entries nothing is read, and of cubins the symbols.
+    #[test]
+    fn only_headers_and_symbols_are_read() {
+        const PAGE: usize = 4096;
+        let mut plain = cubin_bytes();
+        for at in 0..plain.len() - 8 {
+            if plain[at..].starts_with(b"__profd_") {
+                plain[at] = b'x';
+            }
+        }
+        // Code is in the second page of the cubin, and the compressed entry fills pages, too.
+        assert!(plain.len() > 3 * PAGE);
+        plain.resize(plain.len().next_multiple_of(PAGE) - fatbin::ENTRY, 0);
+        let bytes = fat(&[
+            entry_bytes(CUBIN, 90, 0, &plain),
+            entry_bytes(CUBIN, 90, 0x8000, &[1; 3 * PAGE]),
+        ]);
+        let mut memory = memmap2::MmapMut::map_anon(bytes.len() + 2 * PAGE).unwrap();
+        // The first cubin begins at a multiple of the page's size.
+        let start = PAGE - fatbin::HEADER - fatbin::ENTRY;
+        memory[start..start + bytes.len()].copy_from_slice(&bytes);
+        unreadable(&memory[2 * PAGE..3 * PAGE]);
+        let packed = PAGE + plain.len() + fatbin::ENTRY;
+        assert_eq!(packed % PAGE, 0);
+        unreadable(&memory[packed..packed + 3 * PAGE]);
+        // SAFETY: a fat binary. If its code is read, this process ends.
+        let code = unsafe { Code::read_memory(memory[start..].as_ptr().cast()) }.unwrap();
+        assert_eq!(code.counting(), Counting::Unknown);
+        assert_eq!(code.chosen(90), Chosen::Plain);
+    }
+
+    #[test]
+    fn code_in_memory_is_as_long_as_its_headers_say() {
+        let mut cubin = cubin_bytes();
+        let size = cubin.len();
+        let plain = Code::read(&cubin);
+        // What follows in memory does not belong to it.
+        cubin.extend([0; 100]);
+        let mut binary = fat(&[entry_bytes(CUBIN, 90, 0, &cubin[..size])]);
+        let fat_code = Code::read(&binary);
+        binary.extend([0xff; 100]);
+        let wrapper = [u64::from(WRAPPER) | 1 << 32, binary.as_ptr() as u64, 0];
+        let text = c".version 8.8 // __llvm_prf_nm";
+        // SAFETY: complete images.
+        unsafe {
+            let read = |code: *const c_void| {
+                let address = None;
+                Code::read_memory(code).map(|code| Code { address, ..code })
+            };
+            // Without their output, which would be long.
+            assert!(read(cubin.as_ptr().cast()) == plain);
+            assert!(read(binary.as_ptr().cast()) == fat_code && fat_code.is_ok());
+            assert!(read(wrapper.as_ptr().cast()) == fat_code);
+            assert_eq!(read(text.as_ptr().cast()).unwrap().chosen(90), Chosen::Ptx);
+            assert_eq!(read(std::ptr::null()), Err(Damage::Unknown));
+            assert_eq!(read(c"".as_ptr().cast()), Err(Damage::Unknown));
+        }
+    }
+
+    /// Whatever is damaged: an error, or entries that are inside the bytes.
+    #[test]
+    fn damaged_fat_binaries_do_no_harm() {
+        let whole = fat(&[
+            entry_bytes(CUBIN, 90, 0, b"cubin"),
+            entry_bytes(PTX, 90, 0, b"text"),
+        ]);
+        for length in 0..whole.len() {
+            assert!(Code::read(&whole[..length]).is_err(), "{length} bytes");
+        }
+        let mut refused = 0;
+        for at in 4..whole.len() {
+            for flipped in [0x01, 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= flipped;
+                refused += usize::from(Code::read(&bytes).is_err());
+            }
+        }
+        assert!(refused > 0);
+        let mut long = whole.clone();
+        LittleEndian::write_u64(&mut long[fatbin::HEADER + 8..], u64::MAX);
+        let expected = Damage::Entry {
+            at: fatbin::HEADER,
+            size: whole.len(),
+        };
+        assert_eq!(Code::read(&long), Err(expected));
+    }
+}

@@ -1,0 +1,236 @@
+//! The layers of all crates of the workspace. [`layers::check`] says what a layer is.
+
+use layers::{check, check_apart, members};
+
+/// src/runtime/README.md explains the layers.
+#[test]
+fn the_runtime() {
+    check(
+        "src/runtime/lib.rs",
+        &[
+            &["sys"],
+            &["support"],
+            &["gpu"],
+            &["output"],
+            // A drain knows no vendor, and the vendors do not know each other.
+            &["drain", "amd", "nvidia"],
+            &["trace::queues", "trace::recorder"],
+            &["trace::session"],
+            &["trace::devices", "trace::hsa", "trace::calls"],
+            &[
+                "trace::dispatches",
+                "trace::copies",
+                "trace::cuda",
+                "trace::markers",
+            ],
+            &["trace"],
+            &["process"],
+            &["exports"],
+        ],
+        // Handling a request may register the exit handler again, and the exit handler sends requests.
+        &["process::requests::EXIT_HANDLER"],
+    );
+    // The two pipelines are independent.
+    check_apart("src/runtime/lib.rs", "trace", "drain");
+}
+
+/// The modules of `report` are in the order in which the data passes through them.
+#[test]
+fn the_command_line() {
+    check(
+        "src/cli/src/lib.rs",
+        &[
+            &[
+                "color", "csv", "exit", "names", "paths", "progress", "readable",
+            ],
+            &["console", "cuda_registers", "gpus", "llvm", "locate"],
+            &["returns", "table", "traces"],
+            &["clang", "cuda_installation", "outfile"],
+            &["run_log", "trace_reader"],
+            &["doctor", "extract", "flags", "inspect"],
+            &["export", "merge", "run", "stats"],
+            &["demo"],
+            &["report::inputs"],
+            &["report::lines", "report::mapping", "report::source"],
+            &["report::cuda", "report::llvm_cov", "report::select"],
+            &["report::model", "report::objects", "report::trace"],
+            &["report::column_data", "report::counts", "report::matching"],
+            &["report::baseline", "report::build", "report::lcov"],
+            &["report::notes"],
+            &["report::plan"],
+            &["report::read"],
+            &["report::paths", "report::text", "report::output"],
+            &["report::thresholds"],
+            &[
+                "report::cobertura",
+                "report::github",
+                "report::html",
+                "report::markdown",
+            ],
+            &["report::render"],
+            &["report"],
+            &["docs"],
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn code_objects() {
+    check(
+        "src/formats/code-objects/src/lib.rs",
+        &[
+            &["error", "location", "target"],
+            &["bytes", "metadata"],
+            &[
+                "archive", "elf", "kpack", "object", "offload", "packed", "profile",
+            ],
+            &["amd", "bundle", "cuda", "host", "returns", "without_code"],
+            &["found", "kind"],
+            &["walk"],
+            &["extract"],
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn hsa_abi() {
+    check(
+        "src/formats/hsa-abi/lib.rs",
+        &[
+            &["status", "handle"],
+            &["agent", "executable", "memory", "system", "queue"],
+            &["loader", "signal"],
+            &["newer"],
+            &["tables"],
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn hsa_sim() {
+    check(
+        "tools/simulator/hsa-sim/src/lib.rs",
+        &[
+            &["sync"],
+            &["faults"],
+            &["results"],
+            &["settings", "system_events"],
+            &["device"],
+            &["memory"],
+            &["signals", "executables"],
+            &["state"],
+            &["copies", "queues"],
+            &["hsa"],
+            &["tools"],
+            &["api"],
+        ],
+        // A callback for tests.
+        &["hsa::lifecycle::DURING_INIT"],
+    );
+}
+
+#[test]
+fn gpu_model() {
+    check(
+        "tools/simulator/gpu-model/src/lib.rs",
+        &[
+            &["clock", "fault", "isa", "thread"],
+            &["memory", "topology", "wave"],
+            &["exec"],
+            &["dispatch"],
+            &["queue"],
+            &["rocr"],
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn cuda_abi() {
+    check(
+        "src/formats/cuda-abi/lib.rs",
+        &[&["driver", "nvtx"], &["cupti"], &["activity", "functions"]],
+        &[],
+    );
+}
+
+#[test]
+fn profraw() {
+    check(
+        "src/formats/profraw/lib.rs",
+        &[&["format"], &["kind", "names", "reader"], &["counts"]],
+        &[],
+    );
+}
+
+#[test]
+fn tracefile() {
+    check(
+        "src/formats/tracefile/lib.rs",
+        &[&["format"], &["reader"]],
+        &[],
+    );
+}
+
+#[test]
+fn bench() {
+    check(
+        "tools/bench/src/main.rs",
+        &[
+            &["measure"],
+            &[
+                "drain", "load", "merge", "model", "objects", "report", "snapshot", "start",
+                "trace",
+            ],
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn fuzz() {
+    check("tools/fuzz/src/lib.rs", &[&["corpus"]], &[]);
+}
+
+#[test]
+fn one_file() {
+    for root in [
+        "src/formats/fatbin/lib.rs",
+        "src/formats/runlog/lib.rs",
+        "src/formats/settings/lib.rs",
+        "src/cli/src/main.rs",
+        "tools/simulator/gpu-model/src/main.rs",
+        "tools/layers/src/lib.rs",
+    ] {
+        check(root, &[], &[]);
+    }
+}
+
+/// Every crate has a test above, and the product does not use the laboratory.
+#[test]
+fn every_crate() {
+    let members = members();
+    assert!(members.len() > 10, "the crates are found");
+    for member in members {
+        for root in member.roots() {
+            let root = root.display().to_string();
+            let tests = include_str!("crates.rs");
+            assert!(
+                tests.contains(&format!("\"{root}\"")),
+                "{root} has no test of its layers"
+            );
+        }
+        for used in member.dependencies() {
+            let is_product = member.folder.starts_with("src");
+            assert!(
+                !is_product || used.starts_with("src"),
+                "{} uses {}",
+                member.folder.display(),
+                used.display()
+            );
+        }
+    }
+}
