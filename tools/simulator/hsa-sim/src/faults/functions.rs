@@ -32,11 +32,15 @@ pub enum Kind {
 /// The types of results.
 pub trait Returned: Copy {
     /// The kind of the type.
-    const KIND: Kind;
+    const KIND: Kind = Kind::Value;
     /// The result of a call that fails with `status`.
-    fn failed(status: Status) -> Option<Self>;
+    fn failed(_status: Status) -> Option<Self> {
+        None
+    }
     /// The result for a value of the plan.
-    fn replaced(value: u64) -> Option<Self>;
+    fn replaced(_value: u64) -> Option<Self> {
+        None
+    }
 }
 
 impl Returned for Status {
@@ -44,36 +48,17 @@ impl Returned for Status {
     fn failed(status: Status) -> Option<Status> {
         Some(status)
     }
-    fn replaced(_: u64) -> Option<Status> {
-        None
-    }
 }
 
-impl Returned for u32 {
-    const KIND: Kind = Kind::Value;
-    fn failed(_: Status) -> Option<u32> {
-        None
-    }
-    fn replaced(_: u64) -> Option<u32> {
-        None
-    }
-}
+impl Returned for u32 {}
 
 impl Returned for i64 {
-    const KIND: Kind = Kind::Value;
-    fn failed(_: Status) -> Option<i64> {
-        None
-    }
     fn replaced(value: u64) -> Option<i64> {
         Some(value as i64)
     }
 }
 
 impl Returned for u64 {
-    const KIND: Kind = Kind::Value;
-    fn failed(_: Status) -> Option<u64> {
-        None
-    }
     fn replaced(value: u64) -> Option<u64> {
         Some(value)
     }
@@ -81,12 +66,6 @@ impl Returned for u64 {
 
 impl Returned for () {
     const KIND: Kind = Kind::Nothing;
-    fn failed(_: Status) -> Option<()> {
-        None
-    }
-    fn replaced(_: u64) -> Option<()> {
-        None
-    }
 }
 
 macro_rules! kinds {

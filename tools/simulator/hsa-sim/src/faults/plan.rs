@@ -149,76 +149,53 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
     let kind = kind(&function).ok_or_else(|| format!("unknown function '{function}'"))?;
     let calls = Calls::parse(word("the call's number")?)?;
     let name = word("the action")?;
-    let require = |is_applicable: bool| {
-        if is_applicable {
-            Ok(())
-        } else {
-            Err(format!("'{name}' does not apply to {function}"))
-        }
-    };
     let copy = COPIES.contains(&function.as_str());
     let asynchronous = copy && function != "hsa_memory_copy" || function == ENGINE;
     let dispatch = function == DISPATCH;
     let is_call = !matches!(function.as_str(), DISPATCH | ENGINE | DISCOVERY);
-    let millis = |text: &str| number(text).map(Duration::from_millis);
+    let applies = match name {
+        "fail" => matches!(kind, Kind::Status),
+        "lie" => matches!(kind, Kind::Value) || writes_values(&function),
+        "late" | "times" => dispatch,
+        "short" | "torn" => copy,
+        "error" | "drop" => dispatch || asynchronous,
+        "load" | "unload" => is_call,
+        _ => true,
+    };
+    if !applies {
+        return Err(format!("'{name}' does not apply to {function}"));
+    }
+    let mut bytes = || Ok::<_, String>(number(word("the number of bytes")?)? as usize);
     let action = match name {
-        "fail" => {
-            require(matches!(kind, Kind::Status))?;
-            Action::Fail(status(word("the status")?)?)
+        "short" => Action::Copy(CopyFault::Short(bytes()?)),
+        "torn" => Action::Copy(CopyFault::Torn(bytes()?)),
+        "fail" => Action::Fail(status(word("the status")?)?),
+        "lie" => Action::Lie(number(word("the value")?)?),
+        "block" | "late" => {
+            let time = Duration::from_millis(number(word("the time")?)?);
+            match name {
+                "late" => Action::Dispatch(DispatchFault::Late(time)),
+                _ if dispatch => Action::Dispatch(DispatchFault::Block(time)),
+                _ => Action::Block(time),
+            }
         }
-        "block" if dispatch => Action::Dispatch(DispatchFault::Block(millis(word("the time")?)?)),
         "drop" if dispatch => Action::Dispatch(DispatchFault::Drop),
         "error" if dispatch => Action::Dispatch(DispatchFault::Error),
-        "late" => {
-            require(dispatch)?;
-            Action::Dispatch(DispatchFault::Late(millis(word("the time")?)?))
-        }
-        "times" => {
-            require(dispatch)?;
-            Action::Dispatch(DispatchFault::Times(
-                match word("the kind of wrong times")? {
-                    "swapped" => WrongTimes::Swapped,
-                    "before" => WrongTimes::Before,
-                    "after" => WrongTimes::After,
-                    "zero" => WrongTimes::Zero,
-                    other => return Err(format!("unknown times '{other}'")),
-                },
-            ))
-        }
-        "block" => Action::Block(millis(word("the time")?)?),
-        "lie" => {
-            require(matches!(kind, Kind::Value) || writes_values(&function))?;
-            Action::Lie(number(word("the value")?)?)
-        }
-        "short" => {
-            require(copy)?;
-            Action::Copy(CopyFault::Short(
-                number(word("the number of bytes")?)? as usize
-            ))
-        }
-        "torn" => {
-            require(copy)?;
-            Action::Copy(CopyFault::Torn(
-                number(word("the number of bytes")?)? as usize
-            ))
-        }
-        "error" => {
-            require(asynchronous)?;
-            Action::Copy(CopyFault::Error)
-        }
-        "drop" => {
-            require(asynchronous)?;
-            Action::Copy(CopyFault::Drop)
-        }
-        "load" => {
-            require(is_call)?;
-            Action::Object(ObjectFault::Load(word("the file")?.to_string()))
-        }
+        "drop" => Action::Copy(CopyFault::Drop),
+        "error" => Action::Copy(CopyFault::Error),
+        "times" => Action::Dispatch(DispatchFault::Times(
+            match word("the kind of wrong times")? {
+                "swapped" => WrongTimes::Swapped,
+                "before" => WrongTimes::Before,
+                "after" => WrongTimes::After,
+                "zero" => WrongTimes::Zero,
+                other => return Err(format!("unknown times '{other}'")),
+            },
+        )),
+        "load" => Action::Object(ObjectFault::Load(word("the file")?.to_string())),
         "unload" => {
-            require(is_call)?;
-            Action::Object(ObjectFault::Unload(
-                number(word("the executable's number")?)? as usize,
-            ))
+            let executable = number(word("the executable's number")?)?;
+            Action::Object(ObjectFault::Unload(executable as usize))
         }
         other => return Err(format!("unknown action '{other}'")),
     };
@@ -270,25 +247,16 @@ mod tests {
         )
         .unwrap();
         let block = Action::Block(Duration::from_millis(5));
-        assert_eq!(
-            plan.faults["hsa_memory_copy"],
-            [
-                Fault {
-                    calls: Calls::Only(2),
-                    action: Action::Fail(Status::OUT_OF_RESOURCES)
-                },
-                Fault {
-                    calls: Calls::Each,
-                    action: block.clone()
-                },
-            ]
-        );
+        let fail = Action::Fail(Status::OUT_OF_RESOURCES);
+        let fault = |calls, action: &Action| Fault {
+            calls,
+            action: action.clone(),
+        };
+        let expected = [fault(Calls::Only(2), &fail), fault(Calls::Each, &block)];
+        assert_eq!(plan.faults["hsa_memory_copy"], expected);
         let mut plan = plan;
         assert_eq!(plan.count("hsa_memory_copy"), std::slice::from_ref(&block));
-        assert_eq!(
-            plan.count("hsa_memory_copy"),
-            [Action::Fail(Status::OUT_OF_RESOURCES), block]
-        );
+        assert_eq!(plan.count("hsa_memory_copy"), [fail, block]);
         assert_eq!(
             plan.count("hsa_signal_wait_scacquire"),
             [Action::Lie(u64::MAX)]
@@ -297,61 +265,51 @@ mod tests {
 
     #[test]
     fn errors_have_the_line() {
-        for (text, line, what) in [
+        let error = |text: &str| {
+            let error = Plan::parse(text).unwrap_err();
+            (error.line, error.what)
+        };
+        let (line, what) = error("\nhsa_memory_copy 1 explode");
+        assert_eq!((line, what.as_str()), (2, "unknown action 'explode'"));
+        for (text, what) in [
             (
                 "hsa_memory_kopy 1 fail 1",
-                1,
                 "unknown function 'hsa_memory_kopy'",
             ),
-            ("\nhsa_memory_copy 1 explode", 2, "unknown action 'explode'"),
             (
                 "hsa_memory_copy 1 fail ERROR_NO_SUCH",
-                1,
                 "unknown status 'ERROR_NO_SUCH'",
             ),
-            ("hsa_memory_copy x fail 1", 1, "'x' is not a number"),
-            ("hsa_memory_copy 0 fail 1", 1, "calls are counted from 1"),
-            ("hsa_memory_copy 1 fail", 1, "the status is missing"),
-            ("hsa_memory_copy 1 fail 1 now", 1, "unknown word 'now'"),
-            ("hsa_memory_copy 1", 1, "the action is missing"),
-            ("hsa_memory_copy", 1, "the call's number is missing"),
-            (
-                "hsa_signal_store_relaxed 1 fail 1",
-                1,
-                "'fail' does not apply to hsa_signal_store_relaxed",
-            ),
-            (
-                "hsa_memory_copy 1 lie 1",
-                1,
-                "'lie' does not apply to hsa_memory_copy",
-            ),
-            (
-                "hsa_memory_copy 1 drop",
-                1,
-                "'drop' does not apply to hsa_memory_copy",
-            ),
-            ("hsa_memory_copy 0+ fail 1", 1, "calls are counted from 1"),
-            (
-                "hsa_memory_copy 1 late 1",
-                1,
-                "'late' does not apply to hsa_memory_copy",
-            ),
-            ("dispatch 1 load x", 1, "'load' does not apply to dispatch"),
-            ("dispatch 1 times odd", 1, "unknown times 'odd'"),
-            ("discovery 1 drop", 1, "'drop' does not apply to discovery"),
-            (
-                "copy-engine 1 unload 1",
-                1,
-                "'unload' does not apply to copy-engine",
-            ),
+            ("hsa_memory_copy x fail 1", "'x' is not a number"),
+            ("hsa_memory_copy 0 fail 1", "calls are counted from 1"),
+            ("hsa_memory_copy 1 fail", "the status is missing"),
+            ("hsa_memory_copy 1 fail 1 now", "unknown word 'now'"),
+            ("hsa_memory_copy 1", "the action is missing"),
+            ("hsa_memory_copy", "the call's number is missing"),
+            ("hsa_memory_copy 0+ fail 1", "calls are counted from 1"),
+            ("dispatch 1 times odd", "unknown times 'odd'"),
             (
                 "hsa_amd_memory_migrate 1 fail 1",
-                1,
                 "unknown function 'hsa_amd_memory_migrate'",
             ),
         ] {
-            let error = Plan::parse(text).unwrap_err();
-            assert_eq!((error.line, error.what.as_str()), (line, what), "{text}");
+            assert_eq!(error(text), (1, what.into()), "{text}");
+        }
+        // What does not apply to the function.
+        for (function, action, argument) in [
+            ("hsa_signal_store_relaxed", "fail", "1"),
+            ("hsa_memory_copy", "lie", "1"),
+            ("hsa_memory_copy", "drop", ""),
+            ("hsa_memory_copy", "late", "1"),
+            ("dispatch", "load", "x"),
+            ("discovery", "drop", ""),
+            ("copy-engine", "unload", "1"),
+        ] {
+            let what = format!("'{action}' does not apply to {function}");
+            assert_eq!(
+                error(&format!("{function} 1 {action} {argument}")),
+                (1, what)
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What GPUs do between kernels. How long a GPU needs for that is not simulated, so it is counted: a tool that adds nothing
+//! The steps of GPUs between kernels. How long a GPU needs for that is not simulated, so it is counted: a tool that adds nothing
 //! to these numbers adds no gaps between kernels.
 
 use crate::sync::locked;
@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 use std::sync::Mutex;
 
 /// The steps of a queue's packet processor.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Steps {
     /// Packets that are not kernels.
     pub packets: u64,
@@ -21,6 +21,16 @@ pub struct Steps {
     pub signals: u64,
 }
 
+impl Steps {
+    const NONE: Steps = Steps {
+        packets: 0,
+        waits: 0,
+        acquires: 0,
+        releases: 0,
+        signals: 0,
+    };
+}
+
 impl AddAssign for Steps {
     fn add_assign(&mut self, other: Steps) {
         self.packets += other.packets;
@@ -32,16 +42,7 @@ impl AddAssign for Steps {
 }
 
 /// All queues: the number of gaps between two kernels of a queue, and the steps in them.
-static GAPS: Mutex<(u64, Steps)> = Mutex::new((
-    0,
-    Steps {
-        packets: 0,
-        waits: 0,
-        acquires: 0,
-        releases: 0,
-        signals: 0,
-    },
-));
+static GAPS: Mutex<(u64, Steps)> = Mutex::new((0, Steps::NONE));
 
 /// The number of gaps between two kernels of a queue, and the steps in them, of all queues since the process began.
 pub fn all() -> (u64, Steps) {
@@ -63,18 +64,18 @@ impl Gaps {
             packets: u64::from(!kernel),
             waits: u64::from(!kernel || packet::has_barrier_bit(header)),
             acquires: u64::from(packet::acquires(header)),
-            ..Steps::default()
+            ..Steps::NONE
         };
         let after = Steps {
             releases: u64::from(packet::releases(header)),
             signals: u64::from(has_signal),
-            ..Steps::default()
+            ..Steps::NONE
         };
         let mut since = locked(&self.since_kernel);
         if let Some(steps) = &mut *since {
             *steps += before;
         }
-        if kernel && let Some(steps) = since.replace(Steps::default()) {
+        if kernel && let Some(steps) = since.replace(Steps::NONE) {
             let mut gaps = locked(&GAPS);
             gaps.0 += 1;
             gaps.1 += steps;

@@ -10,12 +10,12 @@
 //! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
 //! | `HSA_SIM_ATOMICS` | `none`: the PCIe link has no atomics, so a copy engine does not decrement a completion signal but writes the value that the signal had at the request, minus 1; `pcie` (default) |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run` (default) |
-//! | `HSA_SIM_PACKETS` | `newest`: those of ROCr's development branch: hints in the lowest bits of completion signals, and `AQL_IB_JUMP`; `rocr-7.2` (default): a packet with these is an error |
+//! | `HSA_SIM_PACKETS` | `newest`: the packets of ROCr's development branch: hints in the lowest bits of completion signals, and `AQL_IB_JUMP`; `rocr-7.2` (default): a packet with these is an error |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is aborted, see [`crate::queues::interception`]; `sound` (default) |
 //! | `HSA_SIM_WATCH` | `segments`: a copy to the host whose source is not in one loaded code object or one allocation of a GPU's memory ends the process; `off` (default) |
 //! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load` (default) |
 //! | `HSA_SIM_TABLE_MAJOR` | the major version of the table for tools, 3 by default |
-//! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` for tools ends like that of ROCr 7.2.4 (by the size in its version); `newest` (default): it ends with `hsa_amd_queue_create`. The functions are exported in both cases |
+//! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` for tools ends as in ROCr 7.2.4 (by the size in its version); `newest` (default): it ends with `hsa_amd_queue_create`. The functions are exported in both cases |
 //! | `HSA_ENABLE_SDMA` | a setting of ROCr: `0`: kernels copy, not the copy engines |
 //! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | settings of ROCr: the number of hardware queues, and their size in packets, see [`crate::queues::counted`] |
 //! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | settings of ROCr: tool libraries, see [`crate::tools`] |
@@ -23,12 +23,14 @@
 pub mod isa;
 pub mod target;
 pub mod tools;
+pub mod variable;
 pub mod visible;
 
 use gpu_model::topology::Units;
 use std::env::VarError;
 use target::Target;
 use tools::ToolSettings;
+use variable::is_chosen;
 
 /// A GPU of the simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,7 @@ pub struct Settings {
     pub write_back: bool,
     /// Kernels are executed.
     pub kernels: bool,
-    /// Packets may be those of ROCr's development branch.
+    /// Packets may be of the kinds of ROCr's development branch.
     pub newest_packets: bool,
     /// Intercept queues have two bugs of ROCr 7.2.4, which end the process.
     pub faulty_intercept: bool,
@@ -98,75 +100,16 @@ impl Settings {
                 .and_then(|number: usize| number.checked_mul(1 << 20))
                 .ok_or_else(|| format!("HSA_SIM_MEMORY_MB={text}: not a number of MiB"))?,
         };
-        let watch = match std::env::var("HSA_SIM_WATCH").as_deref() {
-            Err(_) | Ok("off") => false,
-            Ok("segments") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_WATCH={other}: expected 'off' or 'segments'"
-                ));
-            }
-        };
-        let small_bar = match std::env::var("HSA_SIM_BAR").as_deref() {
-            Err(_) | Ok("small") => true,
-            Ok("large") => false,
-            Ok(other) => {
-                return Err(format!("HSA_SIM_BAR={other}: expected 'large' or 'small'"));
-            }
-        };
-        let write_back = match std::env::var("HSA_SIM_L2").as_deref() {
-            Err(_) | Ok("coherent") => false,
-            Ok("writeback") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_L2={other}: expected 'coherent' or 'writeback'"
-                ));
-            }
-        };
-        let pcie_atomics = match std::env::var("HSA_SIM_ATOMICS").as_deref() {
-            Err(_) | Ok("pcie") => true,
-            Ok("none") => false,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_ATOMICS={other}: expected 'pcie' or 'none'"
-                ));
-            }
-        };
-        let kernels = match std::env::var("HSA_SIM_KERNELS").as_deref() {
-            Err(_) | Ok("run") => true,
-            Ok("null") => false,
-            Ok(other) => {
-                return Err(format!("HSA_SIM_KERNELS={other}: expected 'run' or 'null'"));
-            }
-        };
-        let newest_packets = match std::env::var("HSA_SIM_PACKETS").as_deref() {
-            Err(_) | Ok("rocr-7.2") => false,
-            Ok("newest") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_PACKETS={other}: expected 'newest' or 'rocr-7.2'"
-                ));
-            }
-        };
-        let faulty_intercept = match std::env::var("HSA_SIM_INTERCEPT").as_deref() {
-            Err(_) | Ok("sound") => false,
-            Ok("rocr-7.2.4") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_INTERCEPT={other}: expected 'sound' or 'rocr-7.2.4'"
-                ));
-            }
-        };
         Ok(Settings {
             gpus,
             memory,
-            watch,
-            small_bar,
-            write_back,
-            kernels,
-            newest_packets,
-            faulty_intercept,
-            pcie_atomics,
+            watch: is_chosen("HSA_SIM_WATCH", "off", "segments")?,
+            small_bar: !is_chosen("HSA_SIM_BAR", "small", "large")?,
+            write_back: is_chosen("HSA_SIM_L2", "coherent", "writeback")?,
+            kernels: !is_chosen("HSA_SIM_KERNELS", "run", "null")?,
+            newest_packets: is_chosen("HSA_SIM_PACKETS", "rocr-7.2", "newest")?,
+            faulty_intercept: is_chosen("HSA_SIM_INTERCEPT", "sound", "rocr-7.2.4")?,
+            pcie_atomics: !is_chosen("HSA_SIM_ATOMICS", "pcie", "none")?,
             copy_engines: std::env::var("HSA_ENABLE_SDMA").as_deref() != Ok("0"),
             tools: ToolSettings::from_env()?,
         })

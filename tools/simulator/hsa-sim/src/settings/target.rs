@@ -44,70 +44,43 @@ pub struct Target {
     pub memory_clock: u32,
 }
 
+/// A target with the clocks and the memory that most of them have here.
+const fn target(
+    name: &'static str,
+    mach: u32,
+    generic: Option<&'static Generic>,
+    chip: u32,
+    family: u32,
+) -> Target {
+    Target {
+        name,
+        mach,
+        generic,
+        chip,
+        family,
+        clock: 100,
+        memory_width: 256,
+        memory_clock: 1000,
+    }
+}
+
+const GFX11: Option<&Generic> = Some(&GFX11_GENERIC);
+
 impl Target {
     /// The targets of the model.
     pub const ALL: &[Target] = &[
-        Target {
-            name: "gfx1100",
-            mach: 0x41,
-            generic: Some(&GFX11_GENERIC),
-            chip: 0x744c,
-            family: 145,
-            clock: 100,
-            memory_width: 256,
-            memory_clock: 1000,
-        },
-        Target {
-            name: "gfx1101",
-            mach: 0x46,
-            generic: Some(&GFX11_GENERIC),
-            chip: 0x747e,
-            family: 145,
-            clock: 100,
-            memory_width: 256,
-            memory_clock: 1000,
-        },
-        Target {
-            name: "gfx1102",
-            mach: 0x47,
-            generic: Some(&GFX11_GENERIC),
-            chip: 0x7480,
-            family: 145,
-            clock: 100,
-            memory_width: 256,
-            memory_clock: 1000,
-        },
-        Target {
-            name: "gfx1103",
-            mach: 0x44,
-            generic: Some(&GFX11_GENERIC),
-            chip: 0x15bf,
-            family: 148,
-            clock: 100,
-            memory_width: 256,
-            memory_clock: 1000,
-        },
+        target("gfx1100", 0x41, GFX11, 0x744c, 145),
+        target("gfx1101", 0x46, GFX11, 0x747e, 145),
+        target("gfx1102", 0x47, GFX11, 0x7480, 145),
+        target("gfx1103", 0x44, GFX11, 0x15bf, 148),
         // MI210.
-        Target {
-            name: "gfx90a",
-            mach: 0x3f,
-            generic: None,
-            chip: 0x740f,
-            family: 141,
-            clock: 100,
-            memory_width: 256,
-            memory_clock: 1000,
-        },
+        target("gfx90a", 0x3f, None, 0x740f, 141),
         // MI300X.
         Target {
-            name: "gfx942",
-            mach: 0x4c,
-            generic: Some(&GFX9_4_GENERIC),
-            chip: 0x74a1,
-            family: 141,
             clock: 2100,
             memory_width: 8192,
             memory_clock: 1300,
+            ..target("gfx942", 0x4c, Some(&GFX9_4_GENERIC), 0x74a1, 141)
         },
     ];
 

@@ -1,5 +1,6 @@
 //! Settings for tools: whether they are loaded, and which tables they get.
 
+use super::variable::is_chosen;
 use hsa_abi::API_TABLE_MAJOR_VERSION;
 
 /// How tools are loaded.
@@ -16,15 +17,7 @@ pub struct ToolSettings {
 impl ToolSettings {
     /// Reads the settings from the environment.
     pub fn from_env() -> Result<ToolSettings, String> {
-        let registered = match std::env::var("HSA_SIM_TOOLS").as_deref() {
-            Err(_) | Ok("load") => false,
-            Ok("registered") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_TOOLS={other}: expected 'load' or 'registered'"
-                ));
-            }
-        };
+        let registered = is_chosen("HSA_SIM_TOOLS", "load", "registered")?;
         let no_registration = std::env::var_os("HSA_TOOLS_DISABLE_REGISTER");
         let skipped = registered
             && no_registration.is_none_or(|value| value != "1")
@@ -35,15 +28,7 @@ impl ToolSettings {
                 format!("HSA_SIM_TABLE_MAJOR={text}: not a version number from 0 to 4294967295")
             })?,
         };
-        let older_table = match std::env::var("HSA_SIM_TABLE").as_deref() {
-            Err(_) | Ok("newest") => false,
-            Ok("rocr-7.2") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_TABLE={other}: expected 'newest' or 'rocr-7.2'"
-                ));
-            }
-        };
+        let older_table = is_chosen("HSA_SIM_TABLE", "newest", "rocr-7.2")?;
         Ok(ToolSettings {
             skipped,
             table_major,
