@@ -8,7 +8,7 @@ use crate::faults::injection;
 use crate::faults::plan::CopyFault;
 use crate::signals::{changes, copy_times, pool};
 use crate::state::with;
-use crate::sync::locked;
+use crate::sync::{die, locked};
 use gpu_model::exec::clock_ticks;
 use gpu_model::thread::{self, Thread};
 use hsa_abi::*;
@@ -78,12 +78,6 @@ static ENGINE: Mutex<Engine> = Mutex::new(Engine {
     stop: false,
 });
 
-/// Ends the process because of a copy that would be a memory fault on hardware.
-fn die(what: &str) -> ! {
-    eprintln!("hsa-sim: {what}");
-    std::process::abort();
-}
-
 /// Copies memory that other threads may use at the same time. Addresses that are not mapped end the process with SIGSEGV.
 ///
 /// # Safety
@@ -150,7 +144,7 @@ pub fn check(to: usize, from: usize, size: usize) -> Result<(usize, usize), Stat
 }
 
 /// Queues a copy for the engine.
-pub fn start(job: Job) -> Status {
+pub fn start(job: Job) -> Result<(), Status> {
     let has_times = HAS_TIMES.load(Acquire);
     if has_times {
         copy_times::requested(job.completion, job.executor != Executor::Host);
@@ -168,17 +162,17 @@ pub fn start(job: Job) -> Status {
             Ok(thread) => engine.thread = Some(thread),
             Err(_) => {
                 engine.jobs.pop_back();
-                return Status::OUT_OF_RESOURCES;
+                return Err(Status::OUT_OF_RESOURCES);
             }
         }
     }
     drop(engine);
     changes::notify();
-    Status::SUCCESS
+    Ok(())
 }
 
-/// What a copy engine without PCIe atomics writes to the completion signal of a copy: it has to know the value when the copy
-/// is requested (`BlitSdma::SubmitCommand` in ROCr).
+/// The value of the completion signal after a copy by an engine without PCIe atomics. It has to be known when the copy is
+/// requested (`BlitSdma::SubmitCommand` in ROCr).
 fn written(job: &Job) -> Option<SignalValue> {
     let has_atomics = with(|state| Ok(state.settings.pcie_atomics)).unwrap_or(true);
     if job.executor != Executor::Engine || has_atomics {

@@ -1,44 +1,87 @@
 //! The results of functions: statuses, and values that are written to the program's memory.
 
+use crate::faults::functions::Returned;
 use crate::faults::injection;
 use hsa_abi::*;
+use std::ffi::c_void;
 
-/// The status of a call.
-pub fn status(result: Result<(), Status>) -> Status {
-    result.err().unwrap_or(Status::SUCCESS)
+/// The result of a function that returns a status.
+pub type Outcome = Result<(), Status>;
+
+/// Converts the result of a simulated function to the type that HSA's function returns.
+pub trait IntoReturned<R: Returned> {
+    fn into_returned(self) -> R;
+}
+
+impl IntoReturned<Status> for Outcome {
+    fn into_returned(self) -> Status {
+        self.err().unwrap_or(Status::SUCCESS)
+    }
+}
+
+impl<R: Returned> IntoReturned<R> for R {
+    fn into_returned(self) -> R {
+        self
+    }
+}
+
+/// An error if this is not success.
+pub fn succeeded(status: Status) -> Outcome {
+    match status {
+        Status::SUCCESS => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// The program's memory for a result, or null.
+#[derive(Clone, Copy)]
+pub struct Out(*mut c_void);
+
+impl Out {
+    /// # Safety
+    /// `to` is null, or has memory for the value that is put.
+    pub unsafe fn new<T>(to: *mut T) -> Out {
+        Out(to.cast())
+    }
+
+    /// Writes a result, or the wrong value from the fault plan.
+    pub fn put<T: Plain>(self, value: T) -> Outcome {
+        self.put_struct(injection::take_lie().map_or(value, T::from_u64))
+    }
+
+    /// Writes a result that the fault plan does not replace.
+    pub fn put_struct<T>(self, value: T) -> Outcome {
+        if self.0.is_null() {
+            return Err(Status::INVALID_ARGUMENT);
+        }
+        // SAFETY: the promise of `new`. Attributes need not be aligned in the program's memory.
+        unsafe { self.0.cast::<T>().write_unaligned(value) };
+        Ok(())
+    }
+
+    /// Writes a string attribute: bytes without a terminator.
+    pub fn put_bytes(self, bytes: &[u8]) -> Outcome {
+        if self.0.is_null() {
+            return Err(Status::INVALID_ARGUMENT);
+        }
+        let mut bytes = bytes.to_vec();
+        if let Some(lie) = injection::take_lie() {
+            let size = bytes.len().min(8);
+            bytes[..size].copy_from_slice(&lie.to_le_bytes()[..size]);
+        }
+        // SAFETY: the promise of `new`.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), bytes.len()) };
+        Ok(())
+    }
 }
 
 /// Writes a result, or the wrong value from the fault plan.
 ///
 /// # Safety
 /// `to` is null or may be written.
-pub unsafe fn put<T: Plain>(to: *mut T, value: T) -> Result<(), Status> {
-    if to.is_null() {
-        return Err(Status::INVALID_ARGUMENT);
-    }
-    let value = injection::take_lie().map_or(value, T::from_u64);
-    // SAFETY: the caller's promise. Attributes need not be aligned in the program's memory.
-    unsafe { to.write_unaligned(value) };
-    Ok(())
-}
-
-/// Writes a string attribute: bytes without a terminator.
-///
-/// # Safety
-/// `to` is null or has memory for the bytes.
-pub unsafe fn put_bytes(to: *mut u8, bytes: &[u8]) -> Result<(), Status> {
-    if to.is_null() {
-        return Err(Status::INVALID_ARGUMENT);
-    }
-    let lie = injection::take_lie();
+pub unsafe fn put<T: Plain>(to: *mut T, value: T) -> Outcome {
     // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
-    if let Some(lie) = lie {
-        let size = bytes.len().min(8);
-        // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(lie.to_le_bytes().as_ptr(), to, size) };
-    }
-    Ok(())
+    unsafe { Out::new(to) }.put(value)
 }
 
 /// Types of attributes. A wrong value from the fault plan is converted to the type.

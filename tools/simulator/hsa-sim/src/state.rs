@@ -1,22 +1,23 @@
 //! The state of the runtime between the first `hsa_init` and the last `hsa_shut_down`.
 
+mod load;
+
 use crate::device::agents::Agents;
-use crate::executables::load;
 use crate::executables::table::Executables;
 use crate::memory::allocations::Memory;
 use crate::settings::Settings;
 use crate::signals::pool::Signals;
-use crate::sync::locked;
+use crate::sync::{die, locked};
 use hsa_abi::*;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+use std::sync::{Arc, Mutex};
 
 /// The objects of the initialised runtime.
 pub struct State {
     /// Calls of `hsa_init` without a matching call of `hsa_shut_down`.
     pub references: u32,
     pub settings: Settings,
-    pub agents: Agents,
+    pub agents: Arc<Agents>,
     pub memory: Memory,
     pub signals: Signals,
     pub executables: Executables,
@@ -44,8 +45,7 @@ pub fn with<T>(work: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, 
         Some(state) => work(state),
         // ROCr counts its users before it initializes itself (`Runtime::Acquire`), so its functions do not return an error.
         None if is_loading() => {
-            eprintln!("hsa-sim: HSA is used while another thread initializes it");
-            std::process::abort();
+            die("HSA is used while another thread initializes it");
         }
         None => Err(Status::NOT_INITIALIZED),
     }
@@ -54,31 +54,6 @@ pub fn with<T>(work: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, 
 impl State {
     /// A new signal.
     pub fn create_signal(&mut self, kind: i64, value: SignalValue) -> Result<SignalHandle, Status> {
-        self.signals
-            .create(&mut self.memory, &self.agents, kind, value)
-    }
-
-    /// Loads the code object of a reader on an agent.
-    pub fn load(
-        &mut self,
-        executable: ExecutableHandle,
-        agent: AgentHandle,
-        reader: ReaderHandle,
-    ) -> Result<LoadedCodeObjectHandle, Status> {
-        let (memory, agents) = (&mut self.memory, &self.agents);
-        load::load(
-            &mut self.executables,
-            memory,
-            agents,
-            executable,
-            agent,
-            reader,
-        )
-    }
-
-    /// Destroys an executable and frees its code objects.
-    pub fn destroy_executable(&mut self, executable: ExecutableHandle) -> Result<(), Status> {
-        let (memory, agents) = (&mut self.memory, &self.agents);
-        load::destroy(&mut self.executables, memory, agents, executable)
+        self.signals.create(&mut self.memory, kind, value)
     }
 }

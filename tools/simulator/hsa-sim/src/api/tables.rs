@@ -5,6 +5,7 @@
 //! not simulated: it is not exported, and a call through the table prints a message and fails.
 
 use crate::hsa::calls::call;
+use crate::results::IntoReturned;
 use crate::settings::tools::ToolSettings;
 use crate::sync::locked;
 use hsa_abi::*;
@@ -72,8 +73,8 @@ macro_rules! entry {
     ($name:ident, $($arg:ident: $ty:ty),* => $ret:ty) => {
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             call(stringify!($name), || {
-                // SAFETY: the caller's promise is that of HSA's specification for this function.
-                unsafe { simulated::$name($($arg),*) }
+                // SAFETY: the caller promises what HSA's specification requires for this function.
+                unsafe { simulated::$name($($arg),*) }.into_returned()
             })
         }
     };

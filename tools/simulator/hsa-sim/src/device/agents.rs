@@ -62,6 +62,19 @@ impl Agents {
         self.gpus.get(gpu - 1)?.l2.clone()
     }
 
+    /// The agent numbers of all GPUs.
+    pub fn all_gpus(&self) -> Vec<usize> {
+        (1..self.count()).collect()
+    }
+
+    /// The numbers of the GPUs in a list of agents. CPUs are ignored.
+    pub fn gpus_in(&self, agents: &[AgentHandle]) -> Result<Vec<usize>, Status> {
+        let numbers = agents.iter().map(|&agent| self.number(agent));
+        let mut numbers: Vec<usize> = numbers.collect::<Result<_, _>>()?;
+        numbers.retain(|&number| number > 0);
+        Ok(numbers)
+    }
+
     /// The GPU that a handle names.
     pub fn gpu(&self, handle: AgentHandle) -> Result<(usize, &GpuAgent), Status> {
         match self.number(handle)? {
@@ -74,9 +87,4 @@ impl Agents {
 /// The handle of the agent with this number.
 pub fn handle(number: usize) -> AgentHandle {
     AgentHandle(FIRST_AGENT + number as u64)
-}
-
-/// The agent numbers of all GPUs.
-pub fn all_gpus(agents: &Agents) -> Vec<usize> {
-    (1..agents.count()).collect()
 }

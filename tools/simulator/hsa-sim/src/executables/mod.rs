@@ -2,6 +2,5 @@
 
 pub mod code_object;
 pub mod kernel;
-pub mod load;
 pub mod storage;
 pub mod table;

@@ -77,14 +77,6 @@ impl Executables {
         self.all.values().flat_map(|executable| &executable.loaded)
     }
 
-    /// The code objects of one executable.
-    pub fn loaded_of(&self, handle: ExecutableHandle) -> Result<&[Loaded], Status> {
-        let executable = self.all.get(&handle);
-        executable
-            .map(|executable| &executable.loaded[..])
-            .ok_or(Status::INVALID_EXECUTABLE)
-    }
-
     /// A loaded code object.
     pub fn code_object(&self, handle: LoadedCodeObjectHandle) -> Result<&Loaded, Status> {
         let owner = self.owners.get(&handle);
@@ -96,6 +88,15 @@ impl Executables {
 
     pub fn get(&mut self, handle: ExecutableHandle) -> Result<&mut ExecutableState, Status> {
         self.all.get_mut(&handle).ok_or(Status::INVALID_EXECUTABLE)
+    }
+
+    /// An executable that is not frozen.
+    pub fn unfrozen(&mut self, handle: ExecutableHandle) -> Result<&mut ExecutableState, Status> {
+        let executable = self.get(handle)?;
+        if executable.frozen {
+            return Err(Status::FROZEN_EXECUTABLE);
+        }
+        Ok(executable)
     }
 
     pub fn symbol(&self, handle: SymbolHandle) -> Result<&SymbolState, Status> {

@@ -2,7 +2,7 @@
 
 use super::functions::{DISCOVERY, DISPATCH, ENGINE, Returned};
 use super::plan::{Action, CopyFault, DispatchFault, Error, ObjectFault, Plan};
-use crate::sync::locked;
+use crate::sync::{die, locked};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Mutex, MutexGuard};
@@ -94,8 +94,7 @@ fn faulty<R: Returned>(
             Action::Lie(value) => current.lie = Some(value),
             Action::Copy(fault) => current.copy = Some(fault),
             Action::Dispatch(_) => {
-                eprintln!("hsa-sim: {function} is not a dispatch");
-                std::process::abort();
+                die(&format!("{function} is not a dispatch"));
             }
             Action::Object(fault) => objects(fault),
         }

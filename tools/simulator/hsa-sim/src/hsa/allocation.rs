@@ -1,9 +1,8 @@
 //! Allocations from memory pools and regions, and access to them.
 
-use crate::device::agents::all_gpus;
 use crate::memory::allocations::Kind;
 use crate::memory::pools::{PoolKind, pool};
-use crate::results::{put, status};
+use crate::results::{Outcome, put};
 use crate::state::{State, with};
 use hsa_abi::*;
 use std::ffi::c_void;
@@ -21,10 +20,9 @@ fn allocate_from(
     if kind.segment != HSA_AMD_SEGMENT_GLOBAL || size > state.memory.pool_size(owner) {
         return Err(Status::INVALID_ALLOCATION);
     }
-    let agents = &state.agents;
     state
         .memory
-        .allocate(agents, size, Kind::Pool, owner, kind.flags, users)
+        .allocate(size, Kind::Pool, owner, kind.flags, users)
         .ok_or(Status::OUT_OF_RESOURCES)
 }
 
@@ -33,8 +31,8 @@ pub unsafe fn hsa_amd_memory_pool_allocate(
     size: usize,
     flags: u32,
     base: *mut *mut c_void,
-) -> Status {
-    let allocated = with(|state| {
+) -> Outcome {
+    let address = with(|state| {
         let (owner, kind) = pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)?;
         if base.is_null() {
             return Err(Status::INVALID_ARGUMENT);
@@ -44,35 +42,27 @@ pub unsafe fn hsa_amd_memory_pool_allocate(
         // HIP allocates the arguments of kernels as executable memory. The host writes them through the BAR, without a fence
         // on the GPU, which on hardware has not read them before.
         if flags & (HSA_AMD_MEMORY_POOL_EXECUTABLE_FLAG | HSA_AMD_MEMORY_POOL_UNCACHED_FLAG) != 0 {
-            state.memory.bypass_cache(&state.agents, address);
+            state.memory.bypass_cache(address);
         }
         Ok(address)
-    });
+    })?;
     // SAFETY: the caller's promise.
-    status(allocated.and_then(|address| unsafe { put(base.cast(), address) }))
+    unsafe { put(base.cast(), address) }
 }
 
-fn free(base: *mut c_void, refused: Status) -> Status {
+pub unsafe fn hsa_amd_memory_pool_free(base: *mut c_void) -> Outcome {
     if base.is_null() {
-        return Status::SUCCESS;
+        return Ok(());
     }
     let callbacks = with(|state| {
-        state
-            .memory
-            .free(&state.agents, base as usize, Kind::Pool)
-            .ok_or(refused)
-    });
-    let result = callbacks.map(|callbacks| {
-        for (callback, data) in callbacks {
-            // SAFETY: the program has registered the function for this address.
-            unsafe { callback(base, data as *mut c_void) };
-        }
-    });
-    status(result)
-}
-
-pub unsafe fn hsa_amd_memory_pool_free(base: *mut c_void) -> Status {
-    free(base, Status::INVALID_ALLOCATION)
+        let freed = state.memory.free(base as usize, Kind::Pool);
+        freed.ok_or(Status::INVALID_ALLOCATION)
+    })?;
+    for (callback, data) in callbacks {
+        // SAFETY: the program has registered the function for this address.
+        unsafe { callback(base, data as *mut c_void) };
+    }
+    Ok(())
 }
 
 /// Every agent may use the memory.
@@ -80,26 +70,27 @@ pub unsafe fn hsa_memory_allocate(
     region: RegionHandle,
     size: usize,
     base: *mut *mut c_void,
-) -> Status {
-    let allocated = with(|state| {
+) -> Outcome {
+    let address = with(|state| {
         let region = PoolHandle(region.0);
         let (owner, kind) = pool(&state.agents, region).ok_or(Status::INVALID_REGION)?;
         if base.is_null() {
             return Err(Status::INVALID_ARGUMENT);
         }
         let users = if owner == 0 {
-            all_gpus(&state.agents)
+            state.agents.all_gpus()
         } else {
             vec![owner]
         };
         allocate_from(state, owner, kind, size, users)
-    });
+    })?;
     // SAFETY: the caller's promise.
-    status(allocated.and_then(|address| unsafe { put(base.cast(), address) }))
+    unsafe { put(base.cast(), address) }
 }
 
-pub unsafe fn hsa_memory_free(base: *mut c_void) -> Status {
-    free(base, Status::INVALID_ALLOCATION)
+pub unsafe fn hsa_memory_free(base: *mut c_void) -> Outcome {
+    // SAFETY: the caller's promise.
+    unsafe { hsa_amd_memory_pool_free(base) }
 }
 
 /// As in ROCr, a CPU in the list is ignored, even if it cannot access the memory.
@@ -108,34 +99,31 @@ pub unsafe fn hsa_amd_agents_allow_access(
     agents: *const AgentHandle,
     flags: *const u32,
     base: *const c_void,
-) -> Status {
+) -> Outcome {
     if count == 0 || agents.is_null() || !flags.is_null() || base.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
     let wanted = unsafe { std::slice::from_raw_parts(agents, count as usize) };
-    status(with(|state| {
-        let mut users = Vec::new();
-        for &agent in wanted {
-            users.extend(Some(state.agents.number(agent)?).filter(|&number| number > 0));
-        }
-        let State { agents, memory, .. } = state;
-        memory
-            .allow_access(agents, base as usize, users)
+    with(|state| {
+        let users = state.agents.gpus_in(wanted)?;
+        state
+            .memory
+            .allow_access(base as usize, users)
             .ok_or(Status::INVALID_ALLOCATION)
-    }))
+    })
 }
 
 /// This is a hint without an effect: GPUs can only use pageable memory that is locked.
-pub unsafe fn hsa_memory_register(base: *mut c_void, size: usize) -> Status {
+pub unsafe fn hsa_memory_register(base: *mut c_void, size: usize) -> Outcome {
     if size == 0 && !base.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    status(with(|_| Ok(())))
+    with(|_| Ok(()))
 }
 
-pub unsafe fn hsa_memory_deregister(_: *mut c_void, _: usize) -> Status {
-    status(with(|_| Ok(())))
+pub unsafe fn hsa_memory_deregister(_: *mut c_void, _: usize) -> Outcome {
+    with(|_| Ok(()))
 }
 
 /// Ownership has no effect here.
@@ -143,9 +131,9 @@ pub unsafe fn hsa_memory_assign_agent(
     base: *mut c_void,
     agent: AgentHandle,
     access: u32,
-) -> Status {
+) -> Outcome {
     if base.is_null() || !(1..=3).contains(&access) {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    status(with(|state| state.agents.number(agent).map(|_| ())))
+    with(|state| state.agents.number(agent).map(|_| ()))
 }

@@ -3,6 +3,7 @@
 use super::planned_objects;
 use crate::faults::functions::Returned;
 use crate::faults::injection;
+use crate::results::{Outcome, succeeded};
 use hsa_abi::*;
 use std::ffi::c_void;
 
@@ -17,20 +18,13 @@ pub fn call<R: Returned>(function: &'static str, work: impl FnOnce() -> R) -> R 
 /// # Safety
 /// The callback may be called with these handles and `data`.
 pub unsafe fn visit<H>(
-    handles: Result<Vec<H>, Status>,
+    handles: Vec<H>,
     callback: unsafe extern "C" fn(H, *mut c_void) -> Status,
     data: *mut c_void,
-) -> Status {
-    let handles = match handles {
-        Ok(handles) => handles,
-        Err(status) => return status,
-    };
+) -> Outcome {
     for handle in handles {
         // SAFETY: the caller's promise.
-        let status = unsafe { callback(handle, data) };
-        if status != Status::SUCCESS {
-            return status;
-        }
+        succeeded(unsafe { callback(handle, data) })?;
     }
-    Status::SUCCESS
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use super::executable::hsa_executable_load_agent_code_object;
 use super::reader::{add_reader, hsa_code_object_reader_destroy};
 use crate::executables::storage::Storage;
+use crate::results::Outcome;
 use hsa_abi::*;
 use std::ffi::{c_char, c_void};
 
@@ -12,9 +13,9 @@ pub unsafe fn hsa_code_object_deserialize(
     size: usize,
     _options: *const c_char,
     object: *mut CodeObjectHandle,
-) -> Status {
+) -> Outcome {
     if base.is_null() || size == 0 || object.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise. The code object does not need this memory after the call.
     let bytes = unsafe { std::slice::from_raw_parts(base.cast::<u8>(), size) }.into();
@@ -22,12 +23,17 @@ pub unsafe fn hsa_code_object_deserialize(
     unsafe { add_reader(Storage::Copy { bytes }, object.cast()) }
 }
 
-pub unsafe fn hsa_code_object_destroy(object: CodeObjectHandle) -> Status {
-    // SAFETY: always sound.
-    match unsafe { hsa_code_object_reader_destroy(ReaderHandle(object.0)) } {
+/// The error for an invalid handle.
+fn of_code_object(error: Status) -> Status {
+    match error {
         Status::INVALID_CODE_OBJECT_READER => Status::INVALID_CODE_OBJECT,
-        status => status,
+        error => error,
     }
+}
+
+pub unsafe fn hsa_code_object_destroy(object: CodeObjectHandle) -> Outcome {
+    // SAFETY: always sound.
+    unsafe { hsa_code_object_reader_destroy(ReaderHandle(object.0)) }.map_err(of_code_object)
 }
 
 pub unsafe fn hsa_executable_load_code_object(
@@ -35,13 +41,9 @@ pub unsafe fn hsa_executable_load_code_object(
     agent: AgentHandle,
     object: CodeObjectHandle,
     options: *const c_char,
-) -> Status {
+) -> Outcome {
     let (reader, loaded) = (ReaderHandle(object.0), std::ptr::null_mut());
     // SAFETY: the caller's promise.
-    match unsafe {
-        hsa_executable_load_agent_code_object(executable, agent, reader, options, loaded)
-    } {
-        Status::INVALID_CODE_OBJECT_READER => Status::INVALID_CODE_OBJECT,
-        status => status,
-    }
+    unsafe { hsa_executable_load_agent_code_object(executable, agent, reader, options, loaded) }
+        .map_err(of_code_object)
 }

@@ -2,7 +2,7 @@
 
 use crate::copies::{self, COPY_ENGINES, Executor, Job, Piece};
 use crate::faults::injection;
-use crate::results::{put, status};
+use crate::results::{Outcome, put};
 use crate::signals::pool;
 use crate::state::with;
 use hsa_abi::newer::{
@@ -12,41 +12,36 @@ use hsa_abi::newer::{
 use hsa_abi::*;
 use std::ffi::c_void;
 
-pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> Status {
+pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> Outcome {
     if to.is_null() || from.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     if size == 0 {
-        return status(with(|_| Ok(())));
+        return with(|_| Ok(()));
     }
-    status(
-        copies::check(to as usize, from as usize, size).map(|(to, from)| {
-            // SAFETY: the caller's promise, and the runtime has checked the range where it knows the memory.
-            unsafe { copies::transfer(to, from, size, injection::copy_fault()) };
-        }),
-    )
+    let (to, from) = copies::check(to as usize, from as usize, size)?;
+    // SAFETY: the caller's promise, and the runtime has checked the range where it knows the memory.
+    unsafe { copies::transfer(to, from, size, injection::copy_fault()) };
+    Ok(())
 }
 
-pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -> Status {
+pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -> Outcome {
     if base.is_null() || !(base as usize).is_multiple_of(4) {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    let Some(size) = count.checked_mul(4) else {
-        return Status::INVALID_ARGUMENT;
-    };
+    let size = count.checked_mul(4).ok_or(Status::INVALID_ARGUMENT)?;
     let end = (base as usize).checked_add(size);
-    let checked = with(|state| {
+    let bytes = with(|state| {
         let range = base as usize..end.ok_or(Status::INVALID_ARGUMENT)?;
         if state.memory.is_allocated(&range) {
             Ok(state.memory.host_address(base as usize))
         } else {
             Err(Status::INVALID_ALLOCATION)
         }
-    });
-    status(checked.map(|bytes| {
-        // SAFETY: inside one allocation.
-        unsafe { std::slice::from_raw_parts_mut(bytes as *mut u32, count) }.fill(value);
-    }))
+    })?;
+    // SAFETY: inside one allocation.
+    unsafe { std::slice::from_raw_parts_mut(bytes as *mut u32, count) }.fill(value);
+    Ok(())
 }
 
 /// Copies the list of signals that a copy depends on.
@@ -73,56 +68,62 @@ unsafe fn dependencies(
     Ok(all)
 }
 
-/// Requests a copy. `executor` gets the numbers of the destination's and the source's agent, and whether there are copy
-/// engines.
-unsafe fn linear(
+/// A copy between two ranges, as the program requests it.
+struct Request {
     to: *mut c_void,
     to_agent: AgentHandle,
     from: *const c_void,
     from_agent: AgentHandle,
     size: usize,
+    /// The list of signals that the copy depends on.
     count: u32,
     signals: *const SignalHandle,
     completion: SignalHandle,
-    executor: impl FnOnce(usize, usize, bool) -> Result<Executor, Status>,
-) -> Result<(), Status> {
-    if to.is_null() || from.is_null() {
-        return Err(Status::INVALID_ARGUMENT);
-    }
-    // SAFETY: the caller's promise.
-    let dependencies = unsafe { dependencies(count, signals) }?;
-    let (executor, l2) = with(|state| {
-        let (to, from) = (
-            state.agents.number(to_agent)?,
-            state.agents.number(from_agent)?,
-        );
-        let executor = executor(to, from, state.settings.copy_engines)?;
-        Ok((executor, state.agents.cache(&[to, from])))
-    })?;
-    // SAFETY: a handle of this runtime, or 0.
-    if unsafe { pool::get(completion) }.is_none() {
-        return Err(Status::INVALID_SIGNAL);
-    }
-    // As in ROCr, nothing is copied, and the signal does not change.
-    if size == 0 {
-        return Ok(());
-    }
-    let (to, from) = copies::check(to as usize, from as usize, size)?;
-    started(copies::start(Job {
-        pieces: vec![Piece { to, from, size }],
-        executor,
-        l2,
-        fault: injection::copy_fault(),
-        dependencies,
-        completion,
-    }))
 }
 
-fn started(status: Status) -> Result<(), Status> {
-    match status {
-        Status::SUCCESS => Ok(()),
-        error => Err(error),
+impl Request {
+    /// Requests the copy. `executor` gets the numbers of the destination's and the source's agent, and whether there are copy
+    /// engines.
+    ///
+    /// # Safety
+    /// There are `count` signals.
+    unsafe fn start(
+        self,
+        executor: impl FnOnce(usize, usize, bool) -> Result<Executor, Status>,
+    ) -> Outcome {
+        if self.to.is_null() || self.from.is_null() {
+            return Err(Status::INVALID_ARGUMENT);
+        }
+        // SAFETY: the caller's promise.
+        let dependencies = unsafe { dependencies(self.count, self.signals) }?;
+        let (executor, l2) = with(|state| {
+            let to = state.agents.number(self.to_agent)?;
+            let from = state.agents.number(self.from_agent)?;
+            let executor = executor(to, from, state.settings.copy_engines)?;
+            Ok((executor, state.agents.cache(&[to, from])))
+        })?;
+        check_completion(self.completion)?;
+        // As in ROCr, nothing is copied, and the signal does not change.
+        if self.size == 0 {
+            return Ok(());
+        }
+        let (to, from) = copies::check(self.to as usize, self.from as usize, self.size)?;
+        let size = self.size;
+        copies::start(Job {
+            pieces: vec![Piece { to, from, size }],
+            executor,
+            l2,
+            fault: injection::copy_fault(),
+            dependencies,
+            completion: self.completion,
+        })
     }
+}
+
+fn check_completion(signal: SignalHandle) -> Outcome {
+    // SAFETY: a handle of this runtime, or 0.
+    let found = unsafe { pool::get(signal) };
+    found.map(|_| ()).ok_or(Status::INVALID_SIGNAL)
 }
 
 /// From this size on, a kernel copies between two locations of a GPU (`HSA_FORCE_SDMA_SIZE` in ROCr's flag.h).
@@ -145,23 +146,21 @@ pub unsafe fn hsa_amd_memory_async_copy(
     from_agent: AgentHandle,
     size: usize,
     count: u32,
-    dependencies: *const SignalHandle,
+    signals: *const SignalHandle,
     completion: SignalHandle,
-) -> Status {
+) -> Outcome {
+    let copy = Request {
+        to,
+        to_agent,
+        from,
+        from_agent,
+        size,
+        count,
+        signals,
+        completion,
+    };
     // SAFETY: the caller's promise.
-    status(unsafe {
-        linear(
-            to,
-            to_agent,
-            from,
-            from_agent,
-            size,
-            count,
-            dependencies,
-            completion,
-            |to, from, has_engines| Ok(executor_of(to, from, size, has_engines)),
-        )
-    })
+    unsafe { copy.start(|to, from, has_engines| Ok(executor_of(to, from, size, has_engines))) }
 }
 
 /// The copy engines of each GPU, one bit for each.
@@ -172,19 +171,15 @@ const ENGINES: u32 = (1 << COPY_ENGINES) - 1;
 ///
 /// # Safety
 /// `mask` is null or may be written.
-unsafe fn engines(to: AgentHandle, from: AgentHandle, mask: *mut u32) -> Status {
+unsafe fn engines(to: AgentHandle, from: AgentHandle, mask: *mut u32) -> Outcome {
     if mask.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    let found = with(|state| {
-        let (to, from) = (state.agents.number(to)?, state.agents.number(from)?);
-        match to == from {
-            true => Err(Status::INVALID_AGENT),
-            false => Ok(ENGINES),
-        }
-    });
+    if with(|state| Ok(state.agents.number(to)? == state.agents.number(from)?))? {
+        return Err(Status::INVALID_AGENT);
+    }
     // SAFETY: the caller's promise.
-    status(found.and_then(|engines| unsafe { put(mask, engines) }))
+    unsafe { put(mask, ENGINES) }
 }
 
 /// The engines are never busy for long.
@@ -192,7 +187,7 @@ pub unsafe fn hsa_amd_memory_copy_engine_status(
     to: AgentHandle,
     from: AgentHandle,
     mask: *mut u32,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe { engines(to, from, mask) }
 }
@@ -201,7 +196,7 @@ pub unsafe fn hsa_amd_memory_get_preferred_copy_engine(
     to: AgentHandle,
     from: AgentHandle,
     mask: *mut u32,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe { engines(to, from, mask) }
 }
@@ -213,36 +208,35 @@ pub unsafe fn hsa_amd_memory_async_copy_on_engine(
     from_agent: AgentHandle,
     size: usize,
     count: u32,
-    dependencies: *const SignalHandle,
+    signals: *const SignalHandle,
     completion: SignalHandle,
     engine: u32,
     force: bool,
-) -> Status {
+) -> Outcome {
+    let copy = Request {
+        to,
+        to_agent,
+        from,
+        from_agent,
+        size,
+        count,
+        signals,
+        completion,
+    };
+    let executor = |to: usize, from: usize, has_engines: bool| {
+        if !engine.is_power_of_two() || engine & ENGINES == 0 {
+            return Err(Status::INVALID_ARGUMENT);
+        }
+        // As in ROCr (`GpuAgent::DmaCopyOnEngine`).
+        Ok(match (to, from) {
+            (0, 0) => Executor::Host,
+            _ if !has_engines => Executor::Kernel,
+            (to, from) if to == from && !force => Executor::Kernel,
+            _ => Executor::Engine,
+        })
+    };
     // SAFETY: the caller's promise.
-    status(unsafe {
-        linear(
-            to,
-            to_agent,
-            from,
-            from_agent,
-            size,
-            count,
-            dependencies,
-            completion,
-            |to, from, has_engines| {
-                if !engine.is_power_of_two() || engine & ENGINES == 0 {
-                    return Err(Status::INVALID_ARGUMENT);
-                }
-                // As in ROCr (`GpuAgent::DmaCopyOnEngine`).
-                Ok(match (to, from) {
-                    (0, 0) => Executor::Host,
-                    _ if !has_engines => Executor::Kernel,
-                    (to, from) if to == from && !force => Executor::Kernel,
-                    _ => Executor::Engine,
-                })
-            },
-        )
-    })
+    unsafe { copy.start(executor) }
 }
 
 pub unsafe fn hsa_amd_memory_async_copy_rect(
@@ -256,62 +250,58 @@ pub unsafe fn hsa_amd_memory_async_copy_rect(
     count: u32,
     signals: *const SignalHandle,
     completion: SignalHandle,
-) -> Status {
+) -> Outcome {
     /// `hsaHostToHost`
     const HOST_TO_HOST: u32 = 0;
-    let run = || {
-        // SAFETY: the caller's promise: structs or null.
-        let (to, to_offset, from, from_offset, range) = unsafe {
-            (
-                to.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
-                to_offset.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
-                from.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
-                from_offset.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
-                range.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
-            )
-        };
-        // SAFETY: the caller's promise.
-        let dependencies = unsafe { dependencies(count, signals) }?;
-        if direction == HOST_TO_HOST {
-            return Err(Status::INVALID_ARGUMENT);
-        }
-        let has_engines = with(|state| {
-            state.agents.gpu(agent)?;
-            Ok(state.settings.copy_engines)
-        })?;
-        // SAFETY: a handle of this runtime, or 0.
-        if unsafe { pool::get(completion) }.is_none() {
-            return Err(Status::INVALID_SIGNAL);
-        }
-        if range.x == 0 || range.y == 0 || range.z == 0 {
-            return Ok(());
-        }
-        if !has_engines {
-            return Err(Status::OUT_OF_RESOURCES);
-        }
-        let row = |pointer: &PitchedPointer, offset: &Dim3, y: u32, z: u32| {
-            (pointer.base as usize)
-                .wrapping_add(offset.x as usize)
-                .wrapping_add((offset.y + y) as usize * pointer.pitch)
-                .wrapping_add((offset.z + z) as usize * pointer.slice)
-        };
-        let size = range.x as usize;
-        let mut pieces = Vec::new();
-        for (z, y) in (0..range.z).flat_map(|z| (0..range.y).map(move |y| (z, y))) {
-            let (to, from) =
-                copies::check(row(to, to_offset, y, z), row(from, from_offset, y, z), size)?;
-            pieces.push(Piece { to, from, size });
-        }
-        started(copies::start(Job {
-            pieces,
-            executor: Executor::Engine,
-            l2: None,
-            fault: injection::copy_fault(),
-            dependencies,
-            completion,
-        }))
+    // SAFETY: the caller's promise: structs or null.
+    let (Some(to), Some(to_offset), Some(from), Some(from_offset), Some(range)) = (unsafe {
+        (
+            to.as_ref(),
+            to_offset.as_ref(),
+            from.as_ref(),
+            from_offset.as_ref(),
+            range.as_ref(),
+        )
+    }) else {
+        return Err(Status::INVALID_ARGUMENT);
     };
-    status(run())
+    // SAFETY: the caller's promise.
+    let dependencies = unsafe { dependencies(count, signals) }?;
+    if direction == HOST_TO_HOST {
+        return Err(Status::INVALID_ARGUMENT);
+    }
+    let has_engines = with(|state| {
+        state.agents.gpu(agent)?;
+        Ok(state.settings.copy_engines)
+    })?;
+    check_completion(completion)?;
+    if range.x == 0 || range.y == 0 || range.z == 0 {
+        return Ok(());
+    }
+    if !has_engines {
+        return Err(Status::OUT_OF_RESOURCES);
+    }
+    let row = |pointer: &PitchedPointer, offset: &Dim3, y: u32, z: u32| {
+        (pointer.base as usize)
+            .wrapping_add(offset.x as usize)
+            .wrapping_add((offset.y + y) as usize * pointer.pitch)
+            .wrapping_add((offset.z + z) as usize * pointer.slice)
+    };
+    let size = range.x as usize;
+    let mut pieces = Vec::new();
+    for (z, y) in (0..range.z).flat_map(|z| (0..range.y).map(move |y| (z, y))) {
+        let (to, from) = (row(to, to_offset, y, z), row(from, from_offset, y, z));
+        let (to, from) = copies::check(to, from, size)?;
+        pieces.push(Piece { to, from, size });
+    }
+    copies::start(Job {
+        pieces,
+        executor: Executor::Engine,
+        l2: None,
+        fault: injection::copy_fault(),
+        dependencies,
+        completion,
+    })
 }
 
 /// Exchanges and indirect copies are not simulated.
@@ -320,27 +310,18 @@ pub unsafe fn hsa_amd_memory_async_batch_copy(
     op_count: u32,
     count: u32,
     signals: *const SignalHandle,
-) -> Status {
+) -> Outcome {
     if ops.is_null() || op_count == 0 {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
     let ops = unsafe { std::slice::from_raw_parts(ops, op_count as usize) };
-    let mut jobs = Vec::new();
-    for op in ops {
-        // SAFETY: the caller's promise.
-        match unsafe { batch_job(op, count, signals) } {
-            Ok(job) => jobs.push(job),
-            Err(error) => return error,
-        }
-    }
-    for job in jobs {
-        match copies::start(job) {
-            Status::SUCCESS => {}
-            error => return error,
-        }
-    }
-    Status::SUCCESS
+    // SAFETY: the caller's promise.
+    let jobs = ops
+        .iter()
+        .map(|op| unsafe { batch_job(op, count, signals) });
+    let jobs: Vec<Job> = jobs.collect::<Result<_, _>>()?;
+    jobs.into_iter().try_for_each(copies::start)
 }
 
 /// The job of one of a batch's operations.
@@ -375,10 +356,7 @@ unsafe fn batch_job(
     };
     // SAFETY: the caller's promise.
     let dependencies = unsafe { dependencies(count, signals) }?;
-    // SAFETY: a handle of this runtime, or 0.
-    if unsafe { pool::get(op.completion) }.is_none() {
-        return Err(Status::INVALID_SIGNAL);
-    }
+    check_completion(op.completion)?;
     let mut pieces = Vec::new();
     let (mut executor, mut l2) = (Executor::Host, None);
     for (n, &to_agent) in to_agents.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Executables.
 
 use crate::executables::table::{ExecutableState, ITERATION, new_handle};
-use crate::results::{put, status};
+use crate::results::{Outcome, put};
 use crate::state::with;
 use crate::sync::locked;
 use hsa_abi::*;
@@ -17,9 +17,8 @@ pub unsafe fn text(text: *const c_char) -> Result<String, Status> {
         return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(text) };
-    text.to_str()
-        .map(str::to_string)
+    let text = unsafe { CStr::from_ptr(text) }.to_str();
+    text.map(Into::into)
         .map_err(|_| Status::INVALID_SYMBOL_NAME)
 }
 
@@ -28,24 +27,18 @@ pub unsafe fn hsa_executable_create(
     executable_state: u32,
     options: *const c_char,
     executable: *mut ExecutableHandle,
-) -> Status {
+) -> Outcome {
     if executable_state > HSA_EXECUTABLE_STATE_FROZEN {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
+    let rounding = HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT;
     // SAFETY: the caller's promise.
-    let created = unsafe {
-        hsa_executable_create_alt(
-            profile,
-            HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT,
-            options,
-            executable,
-        )
-    };
-    if created == Status::SUCCESS && executable_state == HSA_EXECUTABLE_STATE_FROZEN {
+    unsafe { hsa_executable_create_alt(profile, rounding, options, executable) }?;
+    if executable_state == HSA_EXECUTABLE_STATE_FROZEN {
         // SAFETY: just written.
-        return unsafe { hsa_executable_freeze(*executable, options) };
+        unsafe { hsa_executable_freeze(*executable, options) }?;
     }
-    created
+    Ok(())
 }
 
 pub unsafe fn hsa_executable_create_alt(
@@ -53,33 +46,31 @@ pub unsafe fn hsa_executable_create_alt(
     rounding: u32,
     _options: *const c_char,
     executable: *mut ExecutableHandle,
-) -> Status {
+) -> Outcome {
     if profile > HSA_PROFILE_FULL || rounding > 2 || executable.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     let _iteration = locked(&ITERATION);
-    let created = with(|state| {
+    let handle = with(|state| {
         let handle = ExecutableHandle(new_handle());
-        state.executables.all.insert(
-            handle,
-            ExecutableState {
-                frozen: false,
-                profile,
-                rounding,
-                defined: HashMap::new(),
-                loaded: Vec::new(),
-                symbols: Vec::new(),
-            },
-        );
+        let new = ExecutableState {
+            frozen: false,
+            profile,
+            rounding,
+            defined: HashMap::new(),
+            loaded: Vec::new(),
+            symbols: Vec::new(),
+        };
+        state.executables.all.insert(handle, new);
         Ok(handle)
-    });
+    })?;
     // SAFETY: the caller's promise.
-    status(created.and_then(|handle| unsafe { put(executable, handle) }))
+    unsafe { put(executable, handle) }
 }
 
-pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Status {
+pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Outcome {
     let _iteration = locked(&ITERATION);
-    status(with(|state| state.destroy_executable(executable)))
+    with(|state| state.destroy_executable(executable))
 }
 
 pub unsafe fn hsa_executable_load_agent_code_object(
@@ -88,35 +79,30 @@ pub unsafe fn hsa_executable_load_agent_code_object(
     reader: ReaderHandle,
     _options: *const c_char,
     loaded: *mut LoadedCodeObjectHandle,
-) -> Status {
-    let done = with(|state| state.load(executable, agent, reader));
-    status(done.map(|handle| {
-        if !loaded.is_null() {
-            // SAFETY: the caller's promise.
-            unsafe { loaded.write(handle) };
-        }
-    }))
+) -> Outcome {
+    let handle = with(|state| state.load(executable, agent, reader))?;
+    if !loaded.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { loaded.write(handle) };
+    }
+    Ok(())
 }
 
 pub unsafe fn hsa_executable_freeze(
     executable: ExecutableHandle,
     _options: *const c_char,
-) -> Status {
-    status(with(|state| {
-        let executable = state.executables.get(executable)?;
-        if executable.frozen {
-            return Err(Status::FROZEN_EXECUTABLE);
-        }
-        executable.frozen = true;
+) -> Outcome {
+    with(|state| {
+        state.executables.unfrozen(executable)?.frozen = true;
         Ok(())
-    }))
+    })
 }
 
 pub unsafe fn hsa_executable_get_info(
     executable: ExecutableHandle,
     attribute: u32,
     value: *mut c_void,
-) -> Status {
+) -> Outcome {
     let found = with(|state| {
         let executable = state.executables.get(executable)?;
         Ok(match attribute {
@@ -125,9 +111,9 @@ pub unsafe fn hsa_executable_get_info(
             HSA_EXECUTABLE_INFO_DEFAULT_FLOAT_ROUNDING_MODE => executable.rounding,
             _ => return Err(Status::INVALID_ARGUMENT),
         })
-    });
+    })?;
     // SAFETY: the caller's promise: all three are 32-bit enumerations.
-    status(found.and_then(|found| unsafe { put(value.cast(), found) }))
+    unsafe { put(value.cast(), found) }
 }
 
 /// Defines a variable.
@@ -139,13 +125,10 @@ unsafe fn define(
     agent: Option<AgentHandle>,
     name: *const c_char,
     address: *mut c_void,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
-    let name = match unsafe { text(name) } {
-        Ok(name) => name,
-        Err(status) => return status,
-    };
-    status(with(|state| {
+    let name = unsafe { text(name) }?;
+    with(|state| {
         let agent = agent.map(|agent| state.agents.number(agent)).transpose()?;
         let executables = &mut state.executables;
         let executable = executables
@@ -166,14 +149,14 @@ unsafe fn define(
         }
         executable.defined.insert((agent, name), address as u64);
         Ok(())
-    }))
+    })
 }
 
 pub unsafe fn hsa_executable_global_variable_define(
     executable: ExecutableHandle,
     name: *const c_char,
     address: *mut c_void,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe { define(executable, None, name, address) }
 }
@@ -183,7 +166,7 @@ pub unsafe fn hsa_executable_agent_global_variable_define(
     agent: AgentHandle,
     name: *const c_char,
     address: *mut c_void,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe { define(executable, Some(agent), name, address) }
 }
@@ -193,23 +176,23 @@ pub unsafe fn hsa_executable_readonly_variable_define(
     agent: AgentHandle,
     name: *const c_char,
     address: *mut c_void,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
-    unsafe { define(executable, Some(agent), name, address) }
+    unsafe { hsa_executable_agent_global_variable_define(executable, agent, name, address) }
 }
 
 /// Errors were reported when the code objects were loaded.
-pub unsafe fn hsa_executable_validate(executable: ExecutableHandle, result: *mut u32) -> Status {
-    let found = with(|state| state.executables.get(executable).map(|_| ()));
+pub unsafe fn hsa_executable_validate(executable: ExecutableHandle, result: *mut u32) -> Outcome {
+    with(|state| state.executables.get(executable).map(|_| ()))?;
     // SAFETY: the caller's promise.
-    status(found.and_then(|()| unsafe { put(result, 0) }))
+    unsafe { put(result, 0) }
 }
 
 pub unsafe fn hsa_executable_validate_alt(
     executable: ExecutableHandle,
     _options: *const c_char,
     result: *mut u32,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe { hsa_executable_validate(executable, result) }
 }

@@ -3,7 +3,7 @@
 use crate::queues::block::{Block, Work, check};
 use crate::queues::create::Request;
 use crate::queues::{intercept, notifier};
-use crate::results::status;
+use crate::results::Outcome;
 use crate::state::with;
 use crate::sync::locked;
 use hsa_abi::*;
@@ -18,38 +18,29 @@ pub unsafe fn hsa_amd_queue_intercept_create(
     _private: u32,
     _group: u32,
     queue: *mut *mut Queue,
-) -> Status {
+) -> Outcome {
     if queue.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    let mut request = Request {
-        agent,
-        size,
-        kind,
-        callback,
-        data,
-        id: None,
-    };
-    let created = intercept::obtain(&mut request).map(|block| block.cast());
+    let mut request = Request::new(agent, size, kind, callback, data);
+    let created = intercept::obtain(&mut request)?.cast();
     // SAFETY: the caller's promise, and a new queue.
-    unsafe { notifier::finish_creation(created, agent, queue) }
+    unsafe { notifier::finish_creation(created, agent, queue) };
+    Ok(())
 }
 
 pub unsafe fn hsa_amd_queue_intercept_register(
     queue: *mut Queue,
     callback: PacketHandler,
     data: *mut c_void,
-) -> Status {
-    // SAFETY: the queue is checked, and the caller keeps it.
-    status(with(|_| unsafe { check(queue) }).and_then(|()| {
-        // SAFETY: checked above.
-        let block = unsafe { &*queue.cast::<Block>() };
-        match &mut *locked(&block.work) {
-            Work::Intercept(interception) => {
-                interception.register(callback, data as usize);
-                Ok(())
-            }
-            _ => Err(Status::INVALID_QUEUE),
-        }
-    }))
+) -> Outcome {
+    // SAFETY: always sound.
+    with(|_| unsafe { check(queue) })?;
+    // SAFETY: checked above, and the caller keeps the queue.
+    let block = unsafe { &*queue.cast::<Block>() };
+    let Work::Intercept(interception) = &mut *locked(&block.work) else {
+        return Err(Status::INVALID_QUEUE);
+    };
+    interception.register(callback, data as usize);
+    Ok(())
 }

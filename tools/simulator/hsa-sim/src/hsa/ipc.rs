@@ -3,11 +3,10 @@
 //! A handle names the file of the process that has allocated the memory, which must not have ended when another one attaches
 //! it. Both processes simulate the same machine: the same `HSA_SIM_AGENTS`.
 
-use crate::device::agents::all_gpus;
 use crate::device::shared_file::Location;
 use crate::memory::allocations::{Exported, Kind};
-use crate::results::{put, status};
-use crate::state::{State, with};
+use crate::results::{Outcome, put};
+use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_void;
 
@@ -72,11 +71,11 @@ pub unsafe fn hsa_amd_ipc_memory_create(
     base: *mut c_void,
     size: usize,
     handle: *mut IpcHandle,
-) -> Status {
+) -> Outcome {
     if base.is_null() || handle.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    let exported = with(|state| {
+    let shared = with(|state| {
         let exported = state.memory.export(base as usize, size);
         let exported = exported.map_err(|why| refused("hsa_amd_ipc_memory_create", &why))?;
         Ok(Shared {
@@ -85,11 +84,10 @@ pub unsafe fn hsa_amd_ipc_memory_create(
             node: state.agents.gpus[exported.owner - 1].device.node,
             flags: exported.flags,
         })
-    });
-    status(exported.map(|exported| {
-        // SAFETY: the caller's promise.
-        unsafe { handle.write_unaligned(exported.handle()) }
-    }))
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe { handle.write_unaligned(shared.handle()) };
+    Ok(())
 }
 
 /// As in ROCr, CPUs in the list are ignored.
@@ -99,9 +97,9 @@ pub unsafe fn hsa_amd_ipc_memory_attach(
     count: u32,
     agents: *const AgentHandle,
     base: *mut *mut c_void,
-) -> Status {
+) -> Outcome {
     if handle.is_null() || base.is_null() || count > 0 && agents.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
     let (shared, wanted) = unsafe {
@@ -111,10 +109,10 @@ pub unsafe fn hsa_amd_ipc_memory_attach(
         };
         (Shared::of_handle(&handle.read_unaligned()), wanted)
     };
-    let attached = with(|state| {
+    let address = with(|state| {
         let refused = |why: &str| Err(refused("hsa_amd_ipc_memory_attach", why));
-        let State { agents, memory, .. } = state;
-        let owner = agents
+        let owner = state
+            .agents
             .gpus
             .iter()
             .position(|gpu| gpu.device.node == shared.node);
@@ -124,13 +122,10 @@ pub unsafe fn hsa_amd_ipc_memory_attach(
         if size == 0 || size.checked_next_multiple_of(1 << PAGE_BITS) != Some(shared.size) {
             return refused("this is not the size of the memory");
         }
-        let mut users = Vec::new();
-        for &agent in wanted {
-            users.extend(Some(agents.number(agent)?).filter(|&number| number > 0));
-        }
-        if wanted.is_empty() {
-            users = all_gpus(agents);
-        }
+        let mut users = match wanted {
+            [] => state.agents.all_gpus(),
+            wanted => state.agents.gpus_in(wanted)?,
+        };
         users.sort_unstable();
         users.dedup();
         let from = Exported {
@@ -139,24 +134,23 @@ pub unsafe fn hsa_amd_ipc_memory_attach(
             owner,
             flags: shared.flags,
         };
-        match memory.attach(agents, &from, users) {
+        match state.memory.attach(&from, users) {
             Some(address) => Ok(address),
             None => refused(
                 "the process that has the memory has ended, or does not run on this machine",
             ),
         }
-    });
+    })?;
     // SAFETY: the caller's promise.
-    status(attached.and_then(|address| unsafe { put(base.cast(), address) }))
+    unsafe { put(base.cast(), address) }
 }
 
 /// Each attachment has its own address.
-pub unsafe fn hsa_amd_ipc_memory_detach(base: *mut c_void) -> Status {
-    status(with(|state| {
-        let State { agents, memory, .. } = state;
-        let detached = memory.free(agents, base as usize, Kind::Attached);
+pub unsafe fn hsa_amd_ipc_memory_detach(base: *mut c_void) -> Outcome {
+    with(|state| {
+        let detached = state.memory.free(base as usize, Kind::Attached);
         detached.map(|_| ()).ok_or(Status::INVALID_ARGUMENT)
-    }))
+    })
 }
 
 #[cfg(test)]

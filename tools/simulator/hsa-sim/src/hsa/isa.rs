@@ -1,7 +1,7 @@
 //! Instruction set architectures and wavefronts.
 
 use super::calls::visit;
-use crate::results::{put, put_bytes, status};
+use crate::results::{Out, Outcome, put};
 use crate::settings::isa::Isa;
 use crate::state::with;
 use hsa_abi::*;
@@ -26,9 +26,9 @@ fn isa(handle: IsaHandle) -> Result<Isa, Status> {
     number.and_then(Isa::numbered).ok_or(Status::INVALID_ISA)
 }
 
-pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut IsaHandle) -> Status {
+pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut IsaHandle) -> Outcome {
     if name.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
@@ -37,12 +37,9 @@ pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut IsaHandle) -> Sta
         .ok()
         .and_then(|name| name.strip_prefix(ISA_PREFIX))
         .and_then(Isa::find);
-    status(match with(|_| Ok(found)) {
-        Err(status) => Err(status),
-        Ok(None) => Err(Status::INVALID_ISA_NAME),
-        // SAFETY: the caller's promise.
-        Ok(Some(isa)) => unsafe { put(out, handle(&isa)) },
-    })
+    let isa = with(|_| found.ok_or(Status::INVALID_ISA_NAME))?;
+    // SAFETY: the caller's promise.
+    unsafe { put(out, handle(&isa)) }
 }
 
 /// There is one call convention, 0.
@@ -51,20 +48,16 @@ pub unsafe fn hsa_isa_get_info(
     attribute: u32,
     index: u32,
     value: *mut c_void,
-) -> Status {
+) -> Outcome {
     if index != 0 {
-        return Status::INVALID_INDEX;
+        return Err(Status::INVALID_INDEX);
     }
+    // SAFETY: the caller's promise: memory for the attribute.
+    let out = unsafe { Out::new(value) };
     match attribute {
-        // SAFETY: the caller's promise.
-        HSA_ISA_INFO_CALL_CONVENTION_COUNT => status(unsafe { put(value.cast(), 1u32) }),
+        HSA_ISA_INFO_CALL_CONVENTION_COUNT => out.put(1u32),
         HSA_ISA_INFO_CALL_CONVENTION_INFO_WAVEFRONT_SIZE => {
-            let size = match with(|_| isa(handle)) {
-                Ok(isa) => isa.wave_size,
-                Err(status) => return status,
-            };
-            // SAFETY: the caller's promise.
-            status(unsafe { put(value.cast(), size) })
+            out.put(with(|_| isa(handle))?.wave_size)
         }
         // SAFETY: the caller's promise.
         _ => unsafe { hsa_isa_get_info_alt(handle, attribute, value) },
@@ -75,55 +68,42 @@ pub unsafe fn hsa_isa_get_info_alt(
     handle: IsaHandle,
     attribute: u32,
     value: *mut c_void,
-) -> Status {
-    let isa = match with(|_| isa(handle)) {
-        Ok(isa) => isa,
-        Err(status) => return status,
-    };
+) -> Outcome {
+    let isa = with(|_| isa(handle))?;
     let name = format!("{ISA_PREFIX}{}\0", isa.target_id());
-    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
-    status(unsafe {
-        match attribute {
-            HSA_ISA_INFO_NAME_LENGTH => put(value.cast(), name.len() as u32),
-            HSA_ISA_INFO_NAME => put_bytes(value.cast(), name.as_bytes()),
-            HSA_ISA_INFO_MACHINE_MODELS => put(value.cast(), [false, true]),
-            HSA_ISA_INFO_PROFILES => put(value.cast(), [true, false]),
-            HSA_ISA_INFO_DEFAULT_FLOAT_ROUNDING_MODES
-            | HSA_ISA_INFO_BASE_PROFILE_DEFAULT_FLOAT_ROUNDING_MODES => {
-                put(value.cast(), [false, false, true])
-            }
-            HSA_ISA_INFO_FAST_F16_OPERATION => put(value.cast(), true),
-            HSA_ISA_INFO_WORKGROUP_MAX_DIM => put(value.cast(), [1024u16; 3]),
-            HSA_ISA_INFO_WORKGROUP_MAX_SIZE => put(value.cast(), 1024u32),
-            HSA_ISA_INFO_GRID_MAX_DIM => {
-                let max = i32::MAX as u32;
-                put(
-                    value.cast(),
-                    Dim3 {
-                        x: max,
-                        y: 0xffff,
-                        z: 0xffff,
-                    },
-                )
-            }
-            HSA_ISA_INFO_GRID_MAX_SIZE => put(value.cast(), u64::from(u32::MAX)),
-            HSA_ISA_INFO_FBARRIER_MAX_SIZE => put(value.cast(), 32u32),
-            _ => Err(Status::INVALID_ARGUMENT),
+    // SAFETY: the caller's promise: memory for the attribute, whose type the headers specify.
+    let out = unsafe { Out::new(value) };
+    match attribute {
+        HSA_ISA_INFO_NAME_LENGTH => out.put(name.len() as u32),
+        HSA_ISA_INFO_NAME => out.put_bytes(name.as_bytes()),
+        HSA_ISA_INFO_MACHINE_MODELS => out.put([false, true]),
+        HSA_ISA_INFO_PROFILES => out.put([true, false]),
+        HSA_ISA_INFO_DEFAULT_FLOAT_ROUNDING_MODES
+        | HSA_ISA_INFO_BASE_PROFILE_DEFAULT_FLOAT_ROUNDING_MODES => out.put([false, false, true]),
+        HSA_ISA_INFO_FAST_F16_OPERATION => out.put(true),
+        HSA_ISA_INFO_WORKGROUP_MAX_DIM => out.put([1024u16; 3]),
+        HSA_ISA_INFO_WORKGROUP_MAX_SIZE => out.put(1024u32),
+        HSA_ISA_INFO_GRID_MAX_DIM => {
+            let max = i32::MAX as u32;
+            out.put(Dim3 {
+                x: max,
+                y: 0xffff,
+                z: 0xffff,
+            })
         }
-    })
+        HSA_ISA_INFO_GRID_MAX_SIZE => out.put(u64::from(u32::MAX)),
+        HSA_ISA_INFO_FBARRIER_MAX_SIZE => out.put(32u32),
+        _ => Err(Status::INVALID_ARGUMENT),
+    }
 }
 
-pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut bool) -> Status {
-    status(
-        with(|_| {
-            let (code, agent) = (isa(code)?, isa(agent)?);
-            Ok(agent.runs(&code))
-        })
-        .and_then(|same| {
-            // SAFETY: the caller's promise.
-            unsafe { put(result, same) }
-        }),
-    )
+pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut bool) -> Outcome {
+    let runs = with(|_| {
+        let code = isa(code)?;
+        Ok(isa(agent)?.runs(&code))
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe { put(result, runs) }
 }
 
 /// As in ROCr, an architecture has only its default wavefront.
@@ -131,11 +111,11 @@ pub unsafe fn hsa_isa_iterate_wavefronts(
     handle: IsaHandle,
     callback: WavefrontCallback,
     data: *mut c_void,
-) -> Status {
+) -> Outcome {
     let sizes = with(|_| {
         let size = isa(handle)?.wave_size;
         Ok(vec![WavefrontHandle(WAVEFRONT_BASE + u64::from(size))])
-    });
+    })?;
     // SAFETY: the caller's promise.
     unsafe { visit(sizes, callback, data) }
 }
@@ -144,17 +124,15 @@ pub unsafe fn hsa_wavefront_get_info(
     wavefront: WavefrontHandle,
     attribute: u32,
     value: *mut c_void,
-) -> Status {
+) -> Outcome {
     let size = wavefront.0.wrapping_sub(WAVEFRONT_BASE);
-    if let Err(status) = with(|_| Ok(())) {
-        return status;
-    }
+    with(|_| Ok(()))?;
     if size != 32 && size != 64 {
-        return Status::INVALID_WAVEFRONT;
+        return Err(Status::INVALID_WAVEFRONT);
     }
     match attribute {
         // SAFETY: the caller's promise.
-        HSA_WAVEFRONT_INFO_SIZE => status(unsafe { put(value.cast(), size as u32) }),
-        _ => Status::INVALID_ARGUMENT,
+        HSA_WAVEFRONT_INFO_SIZE => unsafe { put(value.cast(), size as u32) },
+        _ => Err(Status::INVALID_ARGUMENT),
     }
 }

@@ -13,7 +13,7 @@ use crate::signals::{completion, copy_times, exit, handlers};
 use crate::state::{STATE, State, set_loading};
 use crate::sync::locked;
 use hsa_abi::*;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Serializes initialisation and shutdown. It is not held while tools are called, since they call HSA's functions.
 static LIFECYCLE: Mutex<()> = Mutex::new(());
@@ -51,10 +51,11 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
     if let Some(function) = during_init {
         function();
     }
+    let agents = Arc::new(Agents::new(&settings));
     *locked(&STATE) = Some(State {
         references: 1,
-        agents: Agents::new(&settings),
-        memory: Memory::new(&settings),
+        memory: Memory::new(&settings, agents.clone()),
+        agents,
         signals: Signals::default(),
         executables: Executables::default(),
         settings,
@@ -91,8 +92,7 @@ pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
     handlers::stop();
     copies::stop();
     copy_times::clear();
-    if let Some(mut state) = state {
-        state.memory.free_all();
-    }
+    // Frees all allocations.
+    drop(state);
     Status::SUCCESS
 }

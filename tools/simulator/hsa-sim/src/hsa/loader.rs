@@ -1,11 +1,11 @@
 //! The extension `hsa_ven_amd_loader`, versions 1.00 to 1.03: code objects in agents' memory.
 
-use super::calls::{call, visit};
+use super::calls::{self, visit};
 use super::reader;
 use crate::device::agents;
 use crate::executables::table::{self, Loaded};
 use crate::faults::injection;
-use crate::results::{put, put_bytes, status};
+use crate::results::{IntoReturned, Out, Outcome, put, succeeded};
 use crate::state::{State, with};
 use crate::sync::locked;
 use hsa_abi::*;
@@ -25,6 +25,11 @@ pub static TABLE: LoaderTable = LoaderTable {
     iterate_executables,
 };
 
+/// Calls the function with this number in the table.
+fn call(number: usize, work: impl FnOnce() -> Outcome) -> Status {
+    calls::call(LOADER_FUNCTIONS[number], || work().into_returned())
+}
+
 /// The size of a minor version's table, in bytes.
 pub fn size(minor: u16) -> Option<usize> {
     let functions = LOADER_VERSIONS.get(usize::from(minor))?;
@@ -38,17 +43,17 @@ fn containing(state: &State, address: u64) -> Option<&Loaded> {
 }
 
 unsafe extern "C" fn query_host_address(device: *const c_void, host: *mut *const c_void) -> Status {
-    call(LOADER_FUNCTIONS[0], || {
+    call(0, || {
         if device.is_null() || host.is_null() {
-            return Status::INVALID_ARGUMENT;
+            return Err(Status::INVALID_ARGUMENT);
         }
-        let found = with(|state| {
+        let address = with(|state| {
             let loaded = containing(state, device as u64).ok_or(Status::INVALID_ARGUMENT)?;
             let offset = (device as u64 - loaded.range.start) as usize;
             Ok(loaded.shadow.as_ptr() as usize + offset)
-        });
+        })?;
         // SAFETY: the caller's promise.
-        status(found.and_then(|address| unsafe { put(host.cast(), address) }))
+        unsafe { put(host.cast(), address) }
     })
 }
 
@@ -70,52 +75,39 @@ unsafe extern "C" fn query_segment_descriptors(
     descriptors: *mut SegmentDescriptor,
     count: *mut usize,
 ) -> Status {
-    call(LOADER_FUNCTIONS[1], || {
+    call(1, || {
         if count.is_null() {
-            return Status::INVALID_ARGUMENT;
+            return Err(Status::INVALID_ARGUMENT);
         }
-        let all = with(|state| {
-            Ok(state
-                .executables
-                .loaded()
-                .map(descriptor)
-                .collect::<Vec<_>>())
-        });
-        let all = match all {
-            Ok(all) => all,
-            Err(status) => return status,
-        };
+        let all: Vec<_> = with(|state| Ok(state.executables.loaded().map(descriptor).collect()))?;
         // SAFETY: the caller's promise: null requests the number; otherwise there is memory for `count`
         // descriptors. This must be the exact number.
         unsafe {
-            if descriptors.is_null() {
-                return status(if *count == 0 {
-                    put(count, all.len())
-                } else {
-                    Err(Status::INVALID_ARGUMENT)
-                });
-            }
-            if *count != all.len() {
-                return Status::INCOMPATIBLE_ARGUMENTS;
+            match (descriptors.is_null(), *count) {
+                (true, 0) => return put(count, all.len()),
+                (true, _) => return Err(Status::INVALID_ARGUMENT),
+                (false, number) if number != all.len() => {
+                    return Err(Status::INCOMPATIBLE_ARGUMENTS);
+                }
+                (false, _) => {}
             }
             std::ptr::copy_nonoverlapping(all.as_ptr(), descriptors, all.len());
         }
-        Status::SUCCESS
+        Ok(())
     })
 }
 
 unsafe extern "C" fn query_executable(device: *const c_void, out: *mut ExecutableHandle) -> Status {
-    call(LOADER_FUNCTIONS[2], || {
+    call(2, || {
         if device.is_null() || out.is_null() {
-            return Status::INVALID_ARGUMENT;
+            return Err(Status::INVALID_ARGUMENT);
         }
-        let found = with(|state| {
-            containing(state, device as u64)
-                .map(|loaded| loaded.executable)
-                .ok_or(Status::INVALID_ARGUMENT)
-        });
+        let executable = with(|state| {
+            let loaded = containing(state, device as u64).ok_or(Status::INVALID_ARGUMENT)?;
+            Ok(loaded.executable)
+        })?;
         // SAFETY: the caller's promise.
-        status(found.and_then(|found| unsafe { put(out, found) }))
+        unsafe { put(out, executable) }
     })
 }
 
@@ -124,26 +116,16 @@ unsafe extern "C" fn executable_iterate_loaded_code_objects(
     callback: LoadedCodeObjectCallback,
     data: *mut c_void,
 ) -> Status {
-    call(LOADER_FUNCTIONS[3], || {
-        let all = with(|state| {
-            let loaded = state.executables.loaded_of(executable)?;
-            Ok(loaded
-                .iter()
-                .map(|loaded| loaded.handle)
-                .collect::<Vec<_>>())
-        });
-        let all = match all {
-            Ok(all) => all,
-            Err(status) => return status,
-        };
+    call(3, || {
+        let all: Vec<_> = with(|state| {
+            let loaded = &state.executables.get(executable)?.loaded;
+            Ok(loaded.iter().map(|loaded| loaded.handle).collect())
+        })?;
         for loaded in all {
             // SAFETY: the caller's promise.
-            let status = unsafe { callback(executable, loaded, data) };
-            if status != Status::SUCCESS {
-                return status;
-            }
+            succeeded(unsafe { callback(executable, loaded, data) })?;
         }
-        Status::SUCCESS
+        Ok(())
     })
 }
 
@@ -152,61 +134,42 @@ unsafe extern "C" fn loaded_code_object_get_info(
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
-    call(LOADER_FUNCTIONS[4], || {
-        status(with(|state| {
+    call(4, || {
+        with(|state| {
             let loaded = state.executables.code_object(object)?;
-            // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
-            unsafe { info(loaded, attribute, value) }
-        }))
+            // SAFETY: the caller's promise: memory for the attribute, whose type the headers specify.
+            info(loaded, attribute, unsafe { Out::new(value) })
+        })
     })
 }
 
-/// # Safety
-/// `value` has memory for the attribute.
-unsafe fn info(loaded: &Loaded, attribute: u32, value: *mut c_void) -> Result<(), Status> {
+fn info(loaded: &Loaded, attribute: u32, out: Out) -> Outcome {
     let memory = loaded.storage.memory();
-    // SAFETY: the caller's promise.
-    unsafe {
-        match attribute {
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_EXECUTABLE => {
-                put(value.cast(), loaded.executable)
-            }
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_KIND => put(
-                value.cast(),
-                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_KIND_AGENT,
-            ),
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT => {
-                put(value.cast(), agents::handle(loaded.agent))
-            }
-            // ROCr maps files and the simulator reads them, so the storage is always memory.
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE => put(
-                value.cast(),
-                HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY,
-            ),
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE => {
-                put(value.cast(), memory.start as u64)
-            }
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE => {
-                put(value.cast(), memory.len() as u64)
-            }
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA => {
-                put(value.cast(), loaded.delta)
-            }
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE => {
-                put(value.cast(), loaded.range.start)
-            }
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE => {
-                let size = loaded.range.end - loaded.range.start;
-                put(value.cast(), injection::take_lie().unwrap_or(size))
-            }
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH => {
-                put(value.cast(), loaded.uri.len() as u32)
-            }
-            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI => {
-                put_bytes(value.cast(), loaded.uri.as_bytes())
-            }
-            _ => Err(Status::INVALID_ARGUMENT),
+    match attribute {
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_EXECUTABLE => out.put(loaded.executable),
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_KIND => {
+            out.put(HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_KIND_AGENT)
         }
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT => out.put(agents::handle(loaded.agent)),
+        // ROCr maps files and the simulator reads them, so the storage is always memory.
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE => {
+            out.put(HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY)
+        }
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE => {
+            out.put(memory.start as u64)
+        }
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE => {
+            out.put(memory.len() as u64)
+        }
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA => out.put(loaded.delta),
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE => out.put(loaded.range.start),
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE => {
+            let size = loaded.range.end - loaded.range.start;
+            out.put(injection::take_lie().unwrap_or(size))
+        }
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH => out.put(loaded.uri.len() as u32),
+        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI => out.put_bytes(loaded.uri.as_bytes()),
+        _ => Err(Status::INVALID_ARGUMENT),
     }
 }
 
@@ -216,9 +179,9 @@ unsafe extern "C" fn code_object_reader_create_from_file_with_offset_size(
     size: usize,
     reader: *mut ReaderHandle,
 ) -> Status {
-    call(LOADER_FUNCTIONS[5], || {
+    call(5, || {
         if size == 0 {
-            return Status::INVALID_ARGUMENT;
+            return Err(Status::INVALID_ARGUMENT);
         }
         // SAFETY: the caller's promise.
         unsafe { reader::reader_of_file(file, offset, Some(size), reader) }
@@ -229,9 +192,9 @@ unsafe extern "C" fn iterate_executables(
     callback: ExecutableCallback,
     data: *mut c_void,
 ) -> Status {
-    call(LOADER_FUNCTIONS[6], || {
+    call(6, || {
         let _iteration = locked(&table::ITERATION);
-        let handles = with(|state| Ok(state.executables.handles()));
+        let handles = with(|state| Ok(state.executables.handles()))?;
         // SAFETY: the caller's promise.
         unsafe { visit(handles, callback, data) }
     })

@@ -30,32 +30,21 @@ fn load_file(path: &str) {
             offset: 0,
             bytes,
         };
+        let (options, loaded) = (std::ptr::null(), std::ptr::null_mut());
         // SAFETY: the functions write to local variables.
-        let status = unsafe {
-            let mut status = add_reader(storage, &mut reader);
-            if status == Status::SUCCESS {
-                status = hsa_executable_create_alt(0, 0, std::ptr::null(), &mut executable);
-            }
-            if status == Status::SUCCESS {
-                status = hsa_executable_load_agent_code_object(
-                    executable,
-                    agent,
-                    reader,
-                    std::ptr::null(),
-                    std::ptr::null_mut(),
-                );
-            }
-            if status == Status::SUCCESS {
-                status = hsa_executable_freeze(executable, std::ptr::null());
-            }
-            hsa_code_object_reader_destroy(reader);
-            status
+        let result = unsafe {
+            let load = || {
+                add_reader(storage, &mut reader)?;
+                hsa_executable_create_alt(0, 0, options, &mut executable)?;
+                hsa_executable_load_agent_code_object(executable, agent, reader, options, loaded)?;
+                hsa_executable_freeze(executable, options)
+            };
+            let result = load();
+            // An error: there is no reader.
+            let _ = hsa_code_object_reader_destroy(reader);
+            result
         };
-        if status == Status::SUCCESS {
-            Ok(())
-        } else {
-            Err(format!("status {:#x}", status.0))
-        }
+        result.map_err(|status| format!("status {:#x}", status.0))
     })();
     if let Err(error) = loaded {
         eprintln!("hsa-sim: the fault plan cannot load {path}: {error}");

@@ -2,7 +2,7 @@
 
 use crate::device::agents;
 use crate::memory::allocations::{Allocation, Kind};
-use crate::results::status;
+use crate::results::Outcome;
 use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_void;
@@ -13,61 +13,45 @@ pub unsafe fn hsa_amd_pointer_info(
     alloc: Option<unsafe extern "C" fn(usize) -> *mut c_void>,
     count: *mut u32,
     agents: *mut *mut AgentHandle,
-) -> Status {
+) -> Outcome {
     if info.is_null() || address.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    let found = with(|state| {
-        Ok(state
-            .memory
-            .containing(address as usize)
-            .map(|(base, allocation)| {
-                let kind = match allocation.kind {
-                    Kind::Locked => HSA_EXT_POINTER_TYPE_LOCKED,
-                    Kind::Attached => HSA_EXT_POINTER_TYPE_IPC,
-                    Kind::Pool | Kind::Code | Kind::Runtime => HSA_EXT_POINTER_TYPE_HSA,
-                };
-                let mut users: Vec<AgentHandle> = allocation
-                    .users
-                    .iter()
-                    .map(|&n| agents::handle(n))
-                    .collect();
-                if allocation.owner == 0 && allocation.kind != Kind::Locked {
-                    users.insert(0, agents::handle(0));
-                }
-                let info = PointerInfo {
-                    size: size_of::<PointerInfo>() as u32,
-                    kind,
-                    agent_base: base as *mut c_void,
-                    // As in ROCr, this is set even if the host cannot access the address.
-                    host_base: base as *mut c_void,
-                    bytes: allocation.size,
-                    user_data: allocation.user_data as *mut c_void,
-                    owner: agents::handle(allocation.owner),
-                    global_flags: allocation.flags,
-                    registered: true,
-                };
-                (info, users)
-            }))
-    });
-    let (mut reported, users) = match found {
-        Err(status) => return status,
-        Ok(Some(found)) => found,
-        Ok(None) => (
-            PointerInfo {
-                size: size_of::<PointerInfo>() as u32,
-                kind: HSA_EXT_POINTER_TYPE_UNKNOWN,
-                agent_base: std::ptr::null_mut(),
-                host_base: std::ptr::null_mut(),
-                bytes: 0,
-                user_data: std::ptr::null_mut(),
-                owner: AgentHandle(0),
-                global_flags: 0,
-                registered: false,
-            },
-            Vec::new(),
-        ),
+    let mut reported = PointerInfo {
+        size: size_of::<PointerInfo>() as u32,
+        kind: HSA_EXT_POINTER_TYPE_UNKNOWN,
+        agent_base: std::ptr::null_mut(),
+        host_base: std::ptr::null_mut(),
+        bytes: 0,
+        user_data: std::ptr::null_mut(),
+        owner: AgentHandle(0),
+        global_flags: 0,
+        registered: false,
     };
+    let mut users: Vec<AgentHandle> = Vec::new();
+    with(|state| {
+        let Some((base, allocation)) = state.memory.containing(address as usize) else {
+            return Ok(());
+        };
+        reported.kind = match allocation.kind {
+            Kind::Locked => HSA_EXT_POINTER_TYPE_LOCKED,
+            Kind::Attached => HSA_EXT_POINTER_TYPE_IPC,
+            Kind::Pool | Kind::Code | Kind::Runtime => HSA_EXT_POINTER_TYPE_HSA,
+        };
+        reported.agent_base = base as *mut c_void;
+        // As in ROCr, this is set even if the host cannot access the address.
+        reported.host_base = base as *mut c_void;
+        reported.bytes = allocation.size;
+        reported.user_data = allocation.user_data as *mut c_void;
+        reported.owner = agents::handle(allocation.owner);
+        reported.global_flags = allocation.flags;
+        reported.registered = true;
+        if allocation.owner == 0 && allocation.kind != Kind::Locked {
+            users.push(agents::handle(0));
+        }
+        users.extend(allocation.users.iter().map(|&n| agents::handle(n)));
+        Ok(())
+    })?;
     // SAFETY: the caller's promise: `info` has the size in its field, and no more is written. `count` and `agents`
     // are null or may be written, and `alloc` returns memory of the requested size, or null.
     unsafe {
@@ -81,30 +65,27 @@ pub unsafe fn hsa_amd_pointer_info(
         if let (Some(alloc), false, false) = (alloc, count.is_null(), agents.is_null()) {
             let list = alloc(users.len() * size_of::<AgentHandle>()).cast::<AgentHandle>();
             if list.is_null() {
-                return Status::OUT_OF_RESOURCES;
+                return Err(Status::OUT_OF_RESOURCES);
             }
             std::ptr::copy_nonoverlapping(users.as_ptr(), list, users.len());
             *count = users.len() as u32;
             *agents = list;
         }
     }
-    Status::SUCCESS
+    Ok(())
 }
 
-fn allocation(
-    address: *const c_void,
-    work: impl FnOnce(&mut Allocation) -> Result<(), Status>,
-) -> Status {
-    status(with(|state| {
+fn allocation(address: *const c_void, work: impl FnOnce(&mut Allocation) -> Outcome) -> Outcome {
+    with(|state| {
         let allocation = state.memory.containing_mut(address as usize);
         work(allocation.ok_or(Status::INVALID_ARGUMENT)?)
-    }))
+    })
 }
 
 pub unsafe fn hsa_amd_pointer_info_set_userdata(
     address: *const c_void,
     data: *mut c_void,
-) -> Status {
+) -> Outcome {
     allocation(address, |allocation| {
         allocation.user_data = data as usize;
         Ok(())
@@ -115,7 +96,7 @@ pub unsafe fn hsa_amd_register_deallocation_callback(
     base: *mut c_void,
     callback: DeallocationCallback,
     data: *mut c_void,
-) -> Status {
+) -> Outcome {
     allocation(base, |allocation| {
         allocation.callbacks.push((callback, data as usize));
         Ok(())
@@ -125,7 +106,7 @@ pub unsafe fn hsa_amd_register_deallocation_callback(
 pub unsafe fn hsa_amd_deregister_deallocation_callback(
     base: *mut c_void,
     callback: DeallocationCallback,
-) -> Status {
+) -> Outcome {
     allocation(base, |allocation| {
         let before = allocation.callbacks.len();
         allocation

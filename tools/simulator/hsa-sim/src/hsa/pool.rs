@@ -3,7 +3,7 @@
 use super::calls::visit;
 use crate::device::mapping::PAGE;
 use crate::memory::pools::{GROUP_BYTES, handles, pool};
-use crate::results::{put, status};
+use crate::results::{Out, Outcome, put};
 use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_void;
@@ -27,8 +27,8 @@ pub unsafe fn hsa_amd_agent_iterate_memory_pools(
     agent: AgentHandle,
     callback: PoolCallback,
     data: *mut c_void,
-) -> Status {
-    let pools = with(|state| state.agents.number(agent).map(handles));
+) -> Outcome {
+    let pools = with(|state| state.agents.number(agent).map(handles))?;
     // SAFETY: the caller's promise.
     unsafe { visit(pools, callback, data) }
 }
@@ -37,11 +37,11 @@ pub unsafe fn hsa_agent_iterate_regions(
     agent: AgentHandle,
     callback: RegionCallback,
     data: *mut c_void,
-) -> Status {
+) -> Outcome {
     let regions = with(|state| {
         let pools = state.agents.number(agent).map(handles)?;
         Ok(pools.into_iter().map(|pool| RegionHandle(pool.0)).collect())
-    });
+    })?;
     // SAFETY: the caller's promise.
     unsafe { visit(regions, callback, data) }
 }
@@ -50,52 +50,42 @@ pub unsafe fn hsa_amd_memory_pool_get_info(
     handle: PoolHandle,
     attribute: u32,
     value: *mut c_void,
-) -> Status {
-    let found = with(|state| {
+) -> Outcome {
+    let (agent, kind, pool_size) = with(|state| {
         let (agent, kind) = pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)?;
         Ok((agent, kind, state.memory.pool_size(agent)))
-    });
-    let (agent, kind, pool_size) = match found {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    })?;
     let global = kind.segment == HSA_AMD_SEGMENT_GLOBAL;
     let size = if global { pool_size } else { GROUP_BYTES };
     let granule = if global { PAGE } else { 0 };
-    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
-    status(unsafe {
-        match attribute {
-            HSA_AMD_MEMORY_POOL_INFO_SEGMENT => put(value.cast(), kind.segment),
-            HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS => put(value.cast(), kind.flags),
-            HSA_AMD_MEMORY_POOL_INFO_SIZE => put(value.cast(), size),
-            HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED => put(value.cast(), global),
-            HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE
-            | HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT
-            | HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_REC_GRANULE => put(value.cast(), granule),
-            HSA_AMD_MEMORY_POOL_INFO_ACCESSIBLE_BY_ALL => put(value.cast(), agent == 0),
-            HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE => put(value.cast(), size),
-            HSA_AMD_MEMORY_POOL_INFO_LOCATION => put(
-                value.cast(),
-                if agent == 0 {
-                    HSA_AMD_MEMORY_POOL_LOCATION_CPU
-                } else {
-                    HSA_AMD_MEMORY_POOL_LOCATION_GPU
-                },
-            ),
-            _ => Err(Status::INVALID_ARGUMENT),
-        }
-    })
+    // SAFETY: the caller's promise: memory for the attribute, whose type the headers specify.
+    let out = unsafe { Out::new(value) };
+    match attribute {
+        HSA_AMD_MEMORY_POOL_INFO_SEGMENT => out.put(kind.segment),
+        HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS => out.put(kind.flags),
+        HSA_AMD_MEMORY_POOL_INFO_SIZE => out.put(size),
+        HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED => out.put(global),
+        HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE
+        | HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT
+        | HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_REC_GRANULE => out.put(granule),
+        HSA_AMD_MEMORY_POOL_INFO_ACCESSIBLE_BY_ALL => out.put(agent == 0),
+        HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE => out.put(size),
+        HSA_AMD_MEMORY_POOL_INFO_LOCATION => out.put(if agent == 0 {
+            HSA_AMD_MEMORY_POOL_LOCATION_CPU
+        } else {
+            HSA_AMD_MEMORY_POOL_LOCATION_GPU
+        }),
+        _ => Err(Status::INVALID_ARGUMENT),
+    }
 }
 
 pub unsafe fn hsa_region_get_info(
     region: RegionHandle,
     attribute: u32,
     value: *mut c_void,
-) -> Status {
+) -> Outcome {
     let region = PoolHandle(region.0);
-    if let Err(status) = with(|state| pool(&state.agents, region).ok_or(Status::INVALID_REGION)) {
-        return status;
-    }
+    let owner = with(|state| pool(&state.agents, region).ok_or(Status::INVALID_REGION))?.0;
     let same = match attribute {
         HSA_REGION_INFO_SEGMENT => HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
         HSA_REGION_INFO_GLOBAL_FLAGS => HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
@@ -105,16 +95,11 @@ pub unsafe fn hsa_region_get_info(
         HSA_REGION_INFO_RUNTIME_ALLOC_GRANULE => HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE,
         HSA_REGION_INFO_RUNTIME_ALLOC_ALIGNMENT => HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT,
         HSA_AMD_REGION_INFO_HOST_ACCESSIBLE => {
-            return status(
-                with(|state| {
-                    let owner = pool(&state.agents, region).map_or(0, |(owner, _)| owner);
-                    Ok(owner == 0 || !state.settings.small_bar)
-                })
-                // SAFETY: the caller's promise.
-                .and_then(|accessible| unsafe { put(value.cast(), accessible) }),
-            );
+            let accessible = with(|state| Ok(owner == 0 || !state.settings.small_bar))?;
+            // SAFETY: the caller's promise.
+            return unsafe { put(value.cast(), accessible) };
         }
-        _ => return Status::INVALID_ARGUMENT,
+        _ => return Err(Status::INVALID_ARGUMENT),
     };
     // SAFETY: the caller's promise.
     unsafe { hsa_amd_memory_pool_get_info(region, same, value) }
@@ -125,8 +110,8 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
     handle: PoolHandle,
     attribute: u32,
     value: *mut c_void,
-) -> Status {
-    let found = with(|state| {
+) -> Outcome {
+    let (number, owner, reachable, has_atomics) = with(|state| {
         let number = state.agents.number(agent)?;
         let (owner, kind) = pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)?;
         // Without a large BAR, the topology has no link from the CPU to the GPU's memory.
@@ -137,11 +122,7 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
             linked && kind.segment == HSA_AMD_SEGMENT_GLOBAL,
             state.settings.pcie_atomics,
         ))
-    });
-    let (number, owner, reachable, has_atomics) = match found {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    })?;
     let access = if number == owner {
         HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT
     } else if reachable {
@@ -151,19 +132,12 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
     };
     let hops = u32::from(number != owner && reachable);
     // SAFETY: the caller's promise: 32-bit values, or memory for a link per hop.
-    status(unsafe {
-        match attribute {
-            HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS => put(value.cast(), access),
-            HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => put(value.cast(), hops),
-            HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO if hops == 0 => Ok(()),
-            HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO if value.is_null() => {
-                Err(Status::INVALID_ARGUMENT)
-            }
-            HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO => {
-                value.cast::<LinkInfo>().write_unaligned(link(has_atomics));
-                Ok(())
-            }
-            _ => Err(Status::INVALID_ARGUMENT),
-        }
-    })
+    let out = unsafe { Out::new(value) };
+    match attribute {
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS => out.put(access),
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => out.put(hops),
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO if hops == 0 => Ok(()),
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO => out.put_struct(link(has_atomics)),
+        _ => Err(Status::INVALID_ARGUMENT),
+    }
 }

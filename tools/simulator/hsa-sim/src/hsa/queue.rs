@@ -5,8 +5,8 @@ use crate::queues::block::{Block, Work, check, indexes, model_queue, set_cu_mask
 use crate::queues::counted::real_queue;
 use crate::queues::create::Request;
 use crate::queues::lifetime::{obtain, release};
-use crate::queues::{block, cooperative, notifier};
-use crate::results::{put, status};
+use crate::queues::{cooperative, notifier};
+use crate::results::{Out, Outcome};
 use crate::signals::exit;
 use crate::state::with;
 use crate::sync::locked;
@@ -25,106 +25,97 @@ pub unsafe fn hsa_queue_create(
     _private: u32,
     _group: u32,
     queue: *mut *mut Queue,
-) -> Status {
+) -> Outcome {
     if queue.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    let request = Request {
-        agent,
-        size,
-        kind,
-        callback,
-        data,
-        id: None,
-    };
-    let created = obtain(&request).map(|block| block.cast());
+    let request = Request::new(agent, size, kind, callback, data);
+    let created = obtain(&request)?.cast();
     // SAFETY: the caller's promise, and a new queue.
-    unsafe { notifier::finish_creation(created, agent, queue) }
+    unsafe { notifier::finish_creation(created, agent, queue) };
+    Ok(())
 }
 
 /// The callback is called for each new queue.
 pub unsafe fn hsa_amd_runtime_queue_create_register(
     callback: Option<QueueNotifier>,
     data: *mut c_void,
-) -> Status {
-    if let Err(status) = with(|_| Ok(())) {
-        return status;
-    }
+) -> Outcome {
+    with(|_| Ok(()))?;
     notifier::set(callback.map(|callback| (callback, data as usize)));
-    Status::SUCCESS
+    Ok(())
 }
 
-pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
+pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Outcome {
     cooperative::check(queue);
     exit::before_queue_is_destroyed();
+    // SAFETY: always sound.
+    with(|_| unsafe { check(queue) })?;
     // SAFETY: the caller's promise.
-    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { release(queue) }))
+    unsafe { release(queue) }
 }
 
-pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
+pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Outcome {
     // SAFETY: the queue is checked, and the caller keeps it.
-    status(unsafe { real_queue(queue) }.map(|queue| {
-        // SAFETY: checked above.
-        let mut block = unsafe { &*queue.cast::<Block>() };
-        if let Work::Intercept(interception) = &mut *locked(&block.work) {
-            interception.inactivate();
-            // SAFETY: it lives as long as the intercept queue.
-            block = unsafe { &*interception.under().cast::<Block>() };
-        }
-        let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
-        drop(work);
-    }))
+    let mut block = unsafe { &*real_queue(queue)?.cast::<Block>() };
+    if let Work::Intercept(interception) = &mut *locked(&block.work) {
+        interception.inactivate();
+        // SAFETY: it lives as long as the intercept queue.
+        block = unsafe { &*interception.under().cast::<Block>() };
+    }
+    drop(block.take_work());
+    Ok(())
 }
 
 /// Not for counted queues.
-pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *const u32) -> Status {
+pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *const u32) -> Outcome {
     if !bits.is_multiple_of(32) || (bits > 0 && mask.is_null()) {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
+    // SAFETY: always sound.
+    with(|_| unsafe { check(queue) })?;
     // SAFETY: the queue is checked, and the caller's mask has `bits` bits.
-    status(with(|_| unsafe { check(queue) }).map(|()| unsafe { set_cu_mask(queue, bits, mask) }))
+    unsafe { set_cu_mask(queue, bits, mask) };
+    Ok(())
 }
 
-pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Status {
+pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Outcome {
     if bits == 0 || !bits.is_multiple_of(32) || mask.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the queue is checked, and the caller has memory for `bits` bits.
-    status(unsafe { real_queue(queue) }.map(|queue| unsafe {
-        let all = locked(&model_queue(queue).cu_mask);
+    unsafe {
+        let all = locked(&model_queue(real_queue(queue)?).cu_mask);
         for n in 0..bits as usize / 32 {
             // There is one compute unit.
             let default = u32::from(all.is_empty() && n == 0);
             mask.add(n).write(all.get(n).copied().unwrap_or(default));
         }
-    }))
+    }
+    Ok(())
 }
 
 /// The model ignores priorities. Not for counted queues.
-pub unsafe fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> Status {
+pub unsafe fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> Outcome {
     if priority > 2 {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: always sound.
-    status(with(|_| unsafe { check(queue) }))
+    with(|_| unsafe { check(queue) })
 }
 
 pub unsafe fn hsa_amd_queue_get_info(
     queue: *mut Queue,
     attribute: u32,
     value: *mut c_void,
-) -> Status {
-    // SAFETY: the queue is checked first; the caller's promise: both attributes are u64.
-    status(unsafe { real_queue(queue) }.and_then(|queue| unsafe {
-        let block = &*queue.cast::<Block>();
-        match attribute {
-            HSA_AMD_QUEUE_INFO_AGENT => put(value.cast(), agents::handle(block.agent)),
-            HSA_AMD_QUEUE_INFO_DOORBELL_ID => {
-                put(value.cast(), block.amd.hsa_queue.doorbell_signal)
-            }
-            _ => Err(Status::INVALID_ARGUMENT),
-        }
-    }))
+) -> Outcome {
+    // SAFETY: the queue is checked; the caller's promise: both attributes are u64.
+    let (block, out) = unsafe { (&*real_queue(queue)?.cast::<Block>(), Out::new(value)) };
+    match attribute {
+        HSA_AMD_QUEUE_INFO_AGENT => out.put(agents::handle(block.agent)),
+        HSA_AMD_QUEUE_INFO_DOORBELL_ID => out.put(block.amd.hsa_queue.doorbell_signal),
+        _ => Err(Status::INVALID_ARGUMENT),
+    }
 }
 
 macro_rules! index_functions {
@@ -158,14 +149,4 @@ index_functions! {
     fn hsa_queue_add_write_index_screlease(value) = write_dispatch_id.fetch_add(Release);
     fn hsa_queue_store_read_index_relaxed(value) = read_dispatch_id.store(Relaxed);
     fn hsa_queue_store_read_index_screlease(value) = read_dispatch_id.store(Release);
-}
-
-/// Enables or disables the times of kernels.
-///
-/// # Safety
-/// `queue` is a queue that is not destroyed.
-pub unsafe fn set_profiling(queue: *mut Queue, on: bool) -> Result<(), Status> {
-    // SAFETY: the queue is checked.
-    unsafe { block::set_profiling(real_queue(queue)?, on) };
-    Ok(())
 }

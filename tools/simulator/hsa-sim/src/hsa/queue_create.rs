@@ -3,7 +3,7 @@
 
 use crate::queues::create::Request;
 use crate::queues::{block, lifetime};
-use crate::results::status;
+use crate::results::Outcome;
 use crate::state::with;
 use hsa_abi::newer::*;
 use hsa_abi::*;
@@ -30,23 +30,13 @@ fn check(desc: &QueueCreateDesc) -> Result<(), Status> {
         && desc.size.is_multiple_of(PACKET_BYTES)
         && desc.cu_mask.is_null() == (desc.cu_mask_count == 0)
         && desc.cu_mask_count.is_multiple_of(32);
-    if valid {
-        Ok(())
-    } else {
-        Err(Status::INVALID_ARGUMENT)
-    }
+    valid.then_some(()).ok_or(Status::INVALID_ARGUMENT)
 }
 
 fn create(desc: &QueueCreateDesc, agent: AgentHandle) -> Result<*mut Queue, Status> {
     check(desc)?;
-    let request = Request {
-        agent,
-        size: desc.size / PACKET_BYTES,
-        kind: desc.kind,
-        callback: desc.callback,
-        data: desc.data,
-        id: None,
-    };
+    let packets = desc.size / PACKET_BYTES;
+    let request = Request::new(agent, packets, desc.kind, desc.callback, desc.data);
     let queue = lifetime::obtain(&request)?.cast();
     if !desc.cu_mask.is_null() {
         // SAFETY: the mask has `cu_mask_count` bits, and the queue is new.
@@ -61,9 +51,9 @@ pub unsafe fn hsa_amd_queue_create(
     agent: AgentHandle,
     descs: *mut QueueCreateDesc,
     count: u32,
-) -> Status {
+) -> Outcome {
     if descs.is_null() || count == 0 {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
     let descs = unsafe { std::slice::from_raw_parts_mut(descs, count as usize) };
@@ -74,5 +64,5 @@ pub unsafe fn hsa_amd_queue_create(
         desc.queue = created.unwrap_or(std::ptr::null_mut());
         result = result.and(created.map(|_| ()));
     }
-    status(result)
+    result
 }

@@ -2,7 +2,7 @@
 
 use crate::executables::storage::Storage;
 use crate::executables::table::new_handle;
-use crate::results::{put, status};
+use crate::results::{Outcome, put};
 use crate::state::with;
 use hsa_abi::*;
 use std::ffi::{c_int, c_void};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub unsafe fn hsa_code_object_reader_create_from_file(
     file: c_int,
     reader: *mut ReaderHandle,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe { reader_of_file(file, 0, None, reader) }
 }
@@ -25,21 +25,21 @@ pub unsafe fn reader_of_file(
     offset: usize,
     size: Option<usize>,
     reader: *mut ReaderHandle,
-) -> Status {
+) -> Outcome {
     if reader.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     let link = format!("/proc/self/fd/{file}");
     let read = std::fs::read_link(&link).and_then(|path| Ok((path, std::fs::read(&link)?)));
     let Ok((path, mut bytes)) = read else {
-        return Status::INVALID_FILE;
+        return Err(Status::INVALID_FILE);
     };
     let end = match size {
         Some(size) => offset.checked_add(size).filter(|&end| end <= bytes.len()),
         None => Some(bytes.len()),
     };
     let Some(end) = end.filter(|&end| end > offset) else {
-        return Status::INVALID_FILE;
+        return Err(Status::INVALID_FILE);
     };
     bytes.truncate(end);
     bytes.drain(..offset);
@@ -56,9 +56,9 @@ pub unsafe fn hsa_code_object_reader_create_from_memory(
     base: *const c_void,
     size: usize,
     reader: *mut ReaderHandle,
-) -> Status {
+) -> Outcome {
     if base.is_null() || size == 0 || reader.is_null() {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     let base = base as usize;
     // SAFETY: the caller's promise.
@@ -69,21 +69,20 @@ pub unsafe fn hsa_code_object_reader_create_from_memory(
 ///
 /// # Safety
 /// `reader` may be written.
-pub unsafe fn add_reader(storage: Storage, reader: *mut ReaderHandle) -> Status {
-    let added = with(|state| {
+pub unsafe fn add_reader(storage: Storage, reader: *mut ReaderHandle) -> Outcome {
+    let handle = with(|state| {
         let handle = ReaderHandle(new_handle());
         state.executables.readers.insert(handle, Arc::new(storage));
         Ok(handle)
-    });
+    })?;
     // SAFETY: the caller's promise.
-    status(added.and_then(|handle| unsafe { put(reader, handle) }))
+    unsafe { put(reader, handle) }
 }
 
-pub unsafe fn hsa_code_object_reader_destroy(reader: ReaderHandle) -> Status {
-    status(with(|state| {
+pub unsafe fn hsa_code_object_reader_destroy(reader: ReaderHandle) -> Outcome {
+    with(|state| {
         let removed = state.executables.readers.remove(&reader);
-        removed
-            .map(|_| ())
-            .ok_or(Status::INVALID_CODE_OBJECT_READER)
-    }))
+        let removed = removed.ok_or(Status::INVALID_CODE_OBJECT_READER);
+        removed.map(|_| ())
+    })
 }

@@ -1,7 +1,7 @@
 //! Signals: creation, values, waits.
 
 use crate::queues::block;
-use crate::results::{put, status};
+use crate::results::{Outcome, put};
 use crate::signals::changes::{holds, notify, wait};
 use crate::signals::exit;
 use crate::signals::pool::{get, valid};
@@ -14,7 +14,7 @@ pub unsafe fn hsa_signal_create(
     consumers: u32,
     agents: *const AgentHandle,
     signal: *mut SignalHandle,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe { hsa_amd_signal_create(value, consumers, agents, 0, signal) }
 }
@@ -25,26 +25,24 @@ pub unsafe fn hsa_amd_signal_create(
     agents: *const AgentHandle,
     attributes: u64,
     signal: *mut SignalHandle,
-) -> Status {
+) -> Outcome {
     if signal.is_null() || (consumers > 0 && agents.is_null()) {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     // HSA_AMD_SIGNAL_AMD_GPU_ONLY has no effect. HSA_AMD_SIGNAL_IPC is not simulated.
     if attributes & !1 != 0 {
-        return Status::NOT_SUPPORTED;
+        return Err(Status::NOT_SUPPORTED);
     }
+    let new = with(|state| state.create_signal(AMD_SIGNAL_KIND_USER, value))?;
     // SAFETY: the caller's promise.
-    status(
-        with(|state| state.create_signal(AMD_SIGNAL_KIND_USER, value))
-            .and_then(|new| unsafe { put(signal, new) }),
-    )
+    unsafe { put(signal, new) }
 }
 
-pub unsafe fn hsa_signal_destroy(signal: SignalHandle) -> Status {
+pub unsafe fn hsa_signal_destroy(signal: SignalHandle) -> Outcome {
     if signal == SignalHandle(0) {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
-    status(with(|state| {
+    with(|state| {
         // SAFETY: the caller's promise.
         match unsafe { get(signal) } {
             Some(found) if found.kind == AMD_SIGNAL_KIND_USER => {
@@ -53,7 +51,7 @@ pub unsafe fn hsa_signal_destroy(signal: SignalHandle) -> Status {
             }
             _ => Err(Status::INVALID_SIGNAL),
         }
-    }))
+    })
 }
 
 macro_rules! loads {
@@ -237,16 +235,14 @@ pub unsafe fn hsa_amd_signal_wait_any(
                 holds(*condition, value, *compare).then_some((n as u32, value))
             })
     });
-    match met {
-        Some((n, value)) => {
-            if !satisfying.is_null() {
-                // SAFETY: the caller's promise.
-                unsafe { satisfying.write(value) };
-            }
-            n
-        }
-        None => u32::MAX,
+    let Some((n, value)) = met else {
+        return u32::MAX;
+    };
+    if !satisfying.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { satisfying.write(value) };
     }
+    n
 }
 
 pub unsafe fn hsa_amd_signal_wait_all(
@@ -267,29 +263,24 @@ pub unsafe fn hsa_amd_signal_wait_all(
         });
         values.collect::<Option<Vec<_>>>()
     });
-    match met {
-        Some(values) => {
-            if !satisfying.is_null() {
-                // SAFETY: the caller's promise: memory for as many values as there are signals.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(values.as_ptr(), satisfying, values.len());
-                }
-            }
-            0
-        }
-        None => u32::MAX,
+    let Some(values) = met else {
+        return u32::MAX;
+    };
+    if !satisfying.is_null() {
+        // SAFETY: the caller's promise: memory for as many values as there are signals.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), satisfying, values.len()) };
     }
+    0
 }
 
 pub unsafe fn hsa_amd_signal_value_pointer(
     signal: SignalHandle,
     value: *mut *mut SignalValue,
-) -> Status {
-    status(with(|_| Ok(())).and_then(|()| {
-        // SAFETY: the caller's promise. A pointer has the size of usize.
-        unsafe {
-            let found = get(signal).ok_or(Status::INVALID_ARGUMENT)?;
-            put(value.cast(), found.value.as_ptr() as usize)
-        }
-    }))
+) -> Outcome {
+    with(|_| Ok(()))?;
+    // SAFETY: the caller's promise. A pointer has the size of usize.
+    unsafe {
+        let found = get(signal).ok_or(Status::INVALID_ARGUMENT)?;
+        put(value.cast(), found.value.as_ptr() as usize)
+    }
 }

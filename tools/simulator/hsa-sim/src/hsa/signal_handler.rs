@@ -1,16 +1,15 @@
 //! Asynchronous handlers of signals.
 
+use crate::results::Outcome;
 use crate::signals::handlers::{self, Call, Handler};
 use crate::signals::pool::get;
 use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_void;
 
-fn add(handler: Handler) -> Status {
-    match with(|_| Ok(())) {
-        Ok(()) => handlers::add(handler),
-        Err(status) => status,
-    }
+fn add(handler: Handler) -> Outcome {
+    with(|_| Ok(()))?;
+    handlers::add(handler)
 }
 
 pub unsafe fn hsa_amd_signal_async_handler(
@@ -19,13 +18,13 @@ pub unsafe fn hsa_amd_signal_async_handler(
     value: SignalValue,
     handler: SignalHandler,
     data: *mut c_void,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
     if signal == SignalHandle(0) || unsafe { get(signal) }.is_none() {
-        return Status::INVALID_SIGNAL;
+        return Err(Status::INVALID_SIGNAL);
     }
     if condition > HSA_SIGNAL_CONDITION_GTE {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     add(Handler {
         on: Some((signal, condition, value)),
@@ -36,7 +35,7 @@ pub unsafe fn hsa_amd_signal_async_handler(
 pub unsafe fn hsa_amd_async_function(
     callback: unsafe extern "C" fn(*mut c_void),
     data: *mut c_void,
-) -> Status {
+) -> Outcome {
     add(Handler {
         on: None,
         call: Call::Function(callback, data as usize),

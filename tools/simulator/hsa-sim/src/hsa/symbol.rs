@@ -3,7 +3,8 @@
 use super::executable::text;
 use crate::device::agents;
 use crate::executables::code_object::SymbolKind;
-use crate::results::{put, put_bytes, status};
+use crate::executables::table::SymbolState;
+use crate::results::{Out, Outcome, put, succeeded};
 use crate::state::with;
 use hsa_abi::*;
 use std::ffi::{c_char, c_void};
@@ -15,26 +16,21 @@ pub unsafe fn hsa_executable_get_symbol_by_name(
     name: *const c_char,
     agent: *const AgentHandle,
     symbol: *mut SymbolHandle,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise.
-    let (name, agent) = match unsafe { (text(name), agent.as_ref()) } {
-        (Ok(name), agent) => (name, agent.copied()),
-        (Err(status), _) => return status,
-    };
+    let (name, agent) = unsafe { (text(name)?, agent.as_ref().copied()) };
     let found = with(|state| {
         let agent = agent.map(|agent| state.agents.number(agent)).transpose()?;
         let executables = &mut state.executables;
-        let handles = &executables.get(executable)?.symbols.clone();
-        let found = handles.iter().copied().find(|handle| {
-            executables
-                .symbols
-                .get(handle)
-                .is_some_and(|symbol| symbol.defined.name == name && Some(symbol.agent) == agent)
+        let handles = executables.get(executable)?.symbols.clone();
+        let found = handles.into_iter().find(|handle| {
+            let symbol = executables.symbols.get(handle);
+            symbol.is_some_and(|symbol| symbol.defined.name == name && Some(symbol.agent) == agent)
         });
         found.ok_or(Status::INVALID_SYMBOL_NAME)
-    });
+    })?;
     // SAFETY: the caller's promise.
-    status(found.and_then(|found| unsafe { put(symbol, found) }))
+    unsafe { put(symbol, found) }
 }
 
 pub unsafe fn hsa_executable_get_symbol(
@@ -44,10 +40,10 @@ pub unsafe fn hsa_executable_get_symbol(
     agent: AgentHandle,
     _convention: i32,
     symbol: *mut SymbolHandle,
-) -> Status {
+) -> Outcome {
     // SAFETY: the caller's promise: null or a C string.
     if !module.is_null() && unsafe { *module } != 0 {
-        return Status::INVALID_SYMBOL_NAME;
+        return Err(Status::INVALID_SYMBOL_NAME);
     }
     // SAFETY: the caller's promise.
     unsafe { hsa_executable_get_symbol_by_name(executable, name, &agent, symbol) }
@@ -57,121 +53,79 @@ pub unsafe fn hsa_executable_symbol_get_info(
     symbol: SymbolHandle,
     attribute: u32,
     value: *mut c_void,
-) -> Status {
-    status(with(|state| {
+) -> Outcome {
+    // SAFETY: the caller's promise: memory for the attribute, whose type the headers specify.
+    let out = unsafe { Out::new(value) };
+    with(|state| {
         let symbol = state.executables.symbol(symbol)?;
         let name = symbol.defined.name.as_bytes();
-        let kernel = symbol.kernel;
-        let is_kernel = symbol.defined.kind == SymbolKind::Kernel;
-        let require = |has_attribute: bool| {
-            if has_attribute {
-                Ok(())
+        match attribute {
+            HSA_EXECUTABLE_SYMBOL_INFO_TYPE => out.put(match symbol.defined.kind {
+                SymbolKind::Kernel => HSA_SYMBOL_KIND_KERNEL,
+                SymbolKind::Variable { .. } => HSA_SYMBOL_KIND_VARIABLE,
+            }),
+            HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH => out.put(name.len() as u32),
+            HSA_EXECUTABLE_SYMBOL_INFO_NAME => out.put_bytes(name),
+            HSA_EXECUTABLE_SYMBOL_INFO_MODULE_NAME_LENGTH => out.put(0u32),
+            HSA_EXECUTABLE_SYMBOL_INFO_MODULE_NAME => out.put_bytes(b""),
+            HSA_EXECUTABLE_SYMBOL_INFO_LINKAGE => out.put(if symbol.defined.weak {
+                HSA_SYMBOL_LINKAGE_MODULE
             } else {
-                Err(Status::INVALID_ARGUMENT)
-            }
-        };
-        // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
-        unsafe {
-            match attribute {
-                HSA_EXECUTABLE_SYMBOL_INFO_TYPE => put(
-                    value.cast(),
-                    if is_kernel {
-                        HSA_SYMBOL_KIND_KERNEL
-                    } else {
-                        HSA_SYMBOL_KIND_VARIABLE
-                    },
-                ),
-                HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH => put(value.cast(), name.len() as u32),
-                HSA_EXECUTABLE_SYMBOL_INFO_NAME => put_bytes(value.cast(), name),
-                HSA_EXECUTABLE_SYMBOL_INFO_MODULE_NAME_LENGTH => put(value.cast(), 0u32),
-                HSA_EXECUTABLE_SYMBOL_INFO_MODULE_NAME => put_bytes(value.cast(), b""),
-                HSA_EXECUTABLE_SYMBOL_INFO_LINKAGE => put(
-                    value.cast(),
-                    if symbol.defined.weak {
-                        HSA_SYMBOL_LINKAGE_MODULE
-                    } else {
-                        HSA_SYMBOL_LINKAGE_PROGRAM
-                    },
-                ),
-                HSA_EXECUTABLE_SYMBOL_INFO_IS_DEFINITION => put(value.cast(), true),
-                HSA_EXECUTABLE_SYMBOL_INFO_AGENT => put(value.cast(), agents::handle(symbol.agent)),
-                HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS => {
-                    require(!is_kernel)?;
-                    put(value.cast(), symbol.address)
+                HSA_SYMBOL_LINKAGE_PROGRAM
+            }),
+            HSA_EXECUTABLE_SYMBOL_INFO_IS_DEFINITION => out.put(true),
+            HSA_EXECUTABLE_SYMBOL_INFO_AGENT => out.put(agents::handle(symbol.agent)),
+            _ => match symbol.defined.kind {
+                SymbolKind::Kernel => kernel_info(symbol, attribute, out),
+                SymbolKind::Variable { writable } => {
+                    variable_info(symbol, writable, attribute, out)
                 }
-                HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALLOCATION => {
-                    require(!is_kernel)?;
-                    // As in ROCr, although the variable belongs to one agent.
-                    put(value.cast(), HSA_VARIABLE_ALLOCATION_PROGRAM)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SEGMENT => {
-                    require(!is_kernel)?;
-                    put(value.cast(), HSA_VARIABLE_SEGMENT_GLOBAL)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALIGNMENT => {
-                    require(!is_kernel)?;
-                    put(value.cast(), 0u32)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE => {
-                    require(!is_kernel)?;
-                    put(value.cast(), symbol.defined.size as u32)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_IS_CONST => match symbol.defined.kind {
-                    // ROCr 7.2.4 returns the inverse, and programs depend on it.
-                    SymbolKind::Variable { writable } => put(value.cast(), writable),
-                    SymbolKind::Kernel => Err(Status::INVALID_ARGUMENT),
-                },
-                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT => {
-                    require(is_kernel)?;
-                    put(value.cast(), symbol.address)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE => {
-                    require(is_kernel)?;
-                    put(value.cast(), kernel.arguments)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_ALIGNMENT => {
-                    require(is_kernel)?;
-                    put(value.cast(), ARGUMENT_ALIGNMENT)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE => {
-                    require(is_kernel)?;
-                    put(value.cast(), kernel.group)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE => {
-                    require(is_kernel)?;
-                    put(value.cast(), kernel.private)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK => {
-                    require(is_kernel)?;
-                    put(value.cast(), kernel.dynamic_stack)
-                }
-                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_CALL_CONVENTION => {
-                    require(is_kernel)?;
-                    put(value.cast(), 0u32)
-                }
-                _ => Err(Status::INVALID_ARGUMENT),
-            }
+            },
         }
-    }))
+    })
+}
+
+/// The attributes that only kernels have.
+fn kernel_info(symbol: &SymbolState, attribute: u32, out: Out) -> Outcome {
+    let kernel = symbol.kernel;
+    match attribute {
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT => out.put(symbol.address),
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE => out.put(kernel.arguments),
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_ALIGNMENT => out.put(ARGUMENT_ALIGNMENT),
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE => out.put(kernel.group),
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE => out.put(kernel.private),
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK => out.put(kernel.dynamic_stack),
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_CALL_CONVENTION => out.put(0u32),
+        _ => Err(Status::INVALID_ARGUMENT),
+    }
+}
+
+/// The attributes that only variables have.
+fn variable_info(symbol: &SymbolState, writable: bool, attribute: u32, out: Out) -> Outcome {
+    match attribute {
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS => out.put(symbol.address),
+        // As in ROCr, although the variable belongs to one agent.
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALLOCATION => out.put(HSA_VARIABLE_ALLOCATION_PROGRAM),
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SEGMENT => out.put(HSA_VARIABLE_SEGMENT_GLOBAL),
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALIGNMENT => out.put(0u32),
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE => out.put(symbol.defined.size as u32),
+        // ROCr 7.2.4 returns the inverse, and programs depend on it.
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_IS_CONST => out.put(writable),
+        _ => Err(Status::INVALID_ARGUMENT),
+    }
 }
 
 pub unsafe fn hsa_executable_iterate_symbols(
     executable: ExecutableHandle,
     callback: SymbolCallback,
     data: *mut c_void,
-) -> Status {
-    let symbols = match with(|state| Ok(state.executables.get(executable)?.symbols.clone())) {
-        Ok(symbols) => symbols,
-        Err(status) => return status,
-    };
+) -> Outcome {
+    let symbols = with(|state| Ok(state.executables.get(executable)?.symbols.clone()))?;
     for symbol in symbols {
         // SAFETY: the caller's promise.
-        let status = unsafe { callback(executable, symbol, data) };
-        if status != Status::SUCCESS {
-            return status;
-        }
+        succeeded(unsafe { callback(executable, symbol, data) })?;
     }
-    Status::SUCCESS
+    Ok(())
 }
 
 pub unsafe fn hsa_executable_iterate_agent_symbols(
@@ -179,8 +133,8 @@ pub unsafe fn hsa_executable_iterate_agent_symbols(
     agent: AgentHandle,
     callback: AgentSymbolCallback,
     data: *mut c_void,
-) -> Status {
-    let symbols = with(|state| {
+) -> Outcome {
+    let symbols: Vec<_> = with(|state| {
         let number = state.agents.number(agent)?;
         let executables = &mut state.executables;
         let handles = executables.get(executable)?.symbols.clone();
@@ -188,20 +142,13 @@ pub unsafe fn hsa_executable_iterate_agent_symbols(
             let symbol = executables.symbols.get(handle);
             symbol.is_some_and(|symbol| symbol.agent == number && symbol.executable == executable)
         };
-        Ok(handles.into_iter().filter(of_agent).collect::<Vec<_>>())
-    });
-    let symbols = match symbols {
-        Ok(symbols) => symbols,
-        Err(status) => return status,
-    };
+        Ok(handles.into_iter().filter(of_agent).collect())
+    })?;
     for symbol in symbols {
         // SAFETY: the caller's promise.
-        let status = unsafe { callback(executable, agent, symbol, data) };
-        if status != Status::SUCCESS {
-            return status;
-        }
+        succeeded(unsafe { callback(executable, agent, symbol, data) })?;
     }
-    Status::SUCCESS
+    Ok(())
 }
 
 /// Agent code objects define no program symbols.
@@ -209,6 +156,6 @@ pub unsafe fn hsa_executable_iterate_program_symbols(
     executable: ExecutableHandle,
     _: SymbolCallback,
     _: *mut c_void,
-) -> Status {
-    status(with(|state| state.executables.get(executable).map(|_| ())))
+) -> Outcome {
+    with(|state| state.executables.get(executable).map(|_| ()))
 }

@@ -2,7 +2,7 @@
 
 use super::loader;
 use crate::device::clock;
-use crate::results::{put, put_bytes, status};
+use crate::results::{Out, Outcome, put};
 use crate::state::{is_loading, with};
 use crate::system_events;
 use hsa_abi::*;
@@ -16,50 +16,40 @@ pub fn extensions() -> [u8; 128] {
     bits
 }
 
-pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status {
+pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Outcome {
+    // SAFETY: the caller's promise: memory for the attribute, whose type the headers specify.
+    let out = unsafe { Out::new(value) };
     if is_loading() {
-        // SAFETY: the caller's promise.
-        return status(unsafe { while_loading(attribute, value) });
+        return while_loading(attribute, out);
     }
-    if let Err(status) = with(|_| Ok(())) {
-        return status;
+    with(|_| Ok(()))?;
+    match attribute {
+        HSA_SYSTEM_INFO_VERSION_MAJOR => out.put(1u16),
+        HSA_SYSTEM_INFO_VERSION_MINOR => out.put(1u16),
+        HSA_SYSTEM_INFO_TIMESTAMP => out.put(clock::system_ticks()),
+        HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY => out.put(clock::SYSTEM_FREQUENCY),
+        HSA_SYSTEM_INFO_SIGNAL_MAX_WAIT => out.put(u64::MAX),
+        HSA_SYSTEM_INFO_ENDIANNESS => out.put(0u32),
+        HSA_SYSTEM_INFO_MACHINE_MODEL => out.put(HSA_MACHINE_MODEL_LARGE),
+        HSA_SYSTEM_INFO_EXTENSIONS => out.put_bytes(&extensions()),
+        HSA_AMD_SYSTEM_INFO_BUILD_VERSION => out.put(c"hsa-sim".as_ptr() as usize),
+        HSA_AMD_SYSTEM_INFO_SVM_SUPPORTED
+        | HSA_AMD_SYSTEM_INFO_SVM_ACCESSIBLE_BY_DEFAULT
+        | HSA_AMD_SYSTEM_INFO_MWAITX_ENABLED
+        | HSA_AMD_SYSTEM_INFO_DMABUF_SUPPORTED
+        | HSA_AMD_SYSTEM_INFO_VIRTUAL_MEM_API_SUPPORTED
+        | HSA_AMD_SYSTEM_INFO_XNACK_ENABLED => out.put(false),
+        HSA_AMD_SYSTEM_INFO_EXT_VERSION_MAJOR => out.put(1u16),
+        HSA_AMD_SYSTEM_INFO_EXT_VERSION_MINOR => out.put(15u16),
+        _ => Err(Status::INVALID_ARGUMENT),
     }
-    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
-    status(unsafe {
-        match attribute {
-            HSA_SYSTEM_INFO_VERSION_MAJOR => put(value.cast(), 1u16),
-            HSA_SYSTEM_INFO_VERSION_MINOR => put(value.cast(), 1u16),
-            HSA_SYSTEM_INFO_TIMESTAMP => put(value.cast(), clock::system_ticks()),
-            HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY => put(value.cast(), clock::SYSTEM_FREQUENCY),
-            HSA_SYSTEM_INFO_SIGNAL_MAX_WAIT => put(value.cast(), u64::MAX),
-            HSA_SYSTEM_INFO_ENDIANNESS => put(value.cast(), 0u32),
-            HSA_SYSTEM_INFO_MACHINE_MODEL => put(value.cast(), HSA_MACHINE_MODEL_LARGE),
-            HSA_SYSTEM_INFO_EXTENSIONS => put_bytes(value.cast(), &extensions()),
-            HSA_AMD_SYSTEM_INFO_BUILD_VERSION => put(value.cast(), c"hsa-sim".as_ptr() as usize),
-            HSA_AMD_SYSTEM_INFO_SVM_SUPPORTED
-            | HSA_AMD_SYSTEM_INFO_SVM_ACCESSIBLE_BY_DEFAULT
-            | HSA_AMD_SYSTEM_INFO_MWAITX_ENABLED
-            | HSA_AMD_SYSTEM_INFO_DMABUF_SUPPORTED
-            | HSA_AMD_SYSTEM_INFO_VIRTUAL_MEM_API_SUPPORTED
-            | HSA_AMD_SYSTEM_INFO_XNACK_ENABLED => put(value.cast(), false),
-            HSA_AMD_SYSTEM_INFO_EXT_VERSION_MAJOR => put(value.cast(), 1u16),
-            HSA_AMD_SYSTEM_INFO_EXT_VERSION_MINOR => put(value.cast(), 15u16),
-            _ => Err(Status::INVALID_ARGUMENT),
-        }
-    })
 }
 
 /// An attribute of the system while a thread is in the first call of `hsa_init`. As in ROCr (`Runtime::Acquire`,
 /// `ReadSystemClock`), HSA seems to be initialized, and the time is divided by a period that is still 0.
-///
-/// # Safety
-/// As for [`hsa_system_get_info`].
-unsafe fn while_loading(attribute: u32, value: *mut c_void) -> Result<(), Status> {
+fn while_loading(attribute: u32, out: Out) -> Outcome {
     match attribute {
-        // SAFETY: the caller's promise: memory for a u16.
-        HSA_SYSTEM_INFO_VERSION_MAJOR | HSA_SYSTEM_INFO_VERSION_MINOR => unsafe {
-            put(value.cast(), 1u16)
-        },
+        HSA_SYSTEM_INFO_VERSION_MAJOR | HSA_SYSTEM_INFO_VERSION_MINOR => out.put(1u16),
         _ => {
             eprintln!("hsa-sim: hsa_system_get_info while another thread initializes HSA");
             // SAFETY: ends the process.
@@ -89,12 +79,11 @@ pub unsafe fn hsa_system_extension_supported(
     major: u16,
     minor: u16,
     result: *mut bool,
-) -> Status {
+) -> Outcome {
     let found = supported(extension, major).is_some_and(|has| minor <= has);
-    status(with(|_| is_extension(extension)).and_then(|()| {
-        // SAFETY: the caller's promise.
-        unsafe { put(result, found) }
-    }))
+    with(|_| is_extension(extension))?;
+    // SAFETY: the caller's promise.
+    unsafe { put(result, found) }
 }
 
 pub unsafe fn hsa_system_major_extension_supported(
@@ -102,17 +91,16 @@ pub unsafe fn hsa_system_major_extension_supported(
     major: u16,
     minor: *mut u16,
     result: *mut bool,
-) -> Status {
+) -> Outcome {
     let found = supported(extension, major);
-    status(with(|_| is_extension(extension)).and_then(|()| {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Some(has) = found {
-                put(minor, has)?;
-            }
-            put(result, found.is_some())
+    with(|_| is_extension(extension))?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(has) = found {
+            put(minor, has)?;
         }
-    }))
+        put(result, found.is_some())
+    }
 }
 
 pub unsafe fn hsa_agent_extension_supported(
@@ -121,12 +109,10 @@ pub unsafe fn hsa_agent_extension_supported(
     major: u16,
     minor: u16,
     result: *mut bool,
-) -> Status {
-    match with(|state| state.agents.number(agent)) {
-        // SAFETY: the caller's promise.
-        Ok(_) => unsafe { hsa_system_extension_supported(extension, major, minor, result) },
-        Err(status) => status,
-    }
+) -> Outcome {
+    with(|state| state.agents.number(agent))?;
+    // SAFETY: the caller's promise.
+    unsafe { hsa_system_extension_supported(extension, major, minor, result) }
 }
 
 pub unsafe fn hsa_agent_major_extension_supported(
@@ -135,12 +121,10 @@ pub unsafe fn hsa_agent_major_extension_supported(
     major: u16,
     minor: *mut u16,
     result: *mut bool,
-) -> Status {
-    match with(|state| state.agents.number(agent)) {
-        // SAFETY: the caller's promise.
-        Ok(_) => unsafe { hsa_system_major_extension_supported(extension, major, minor, result) },
-        Err(status) => status,
-    }
+) -> Outcome {
+    with(|state| state.agents.number(agent))?;
+    // SAFETY: the caller's promise.
+    unsafe { hsa_system_major_extension_supported(extension, major, minor, result) }
 }
 
 pub unsafe fn hsa_system_get_extension_table(
@@ -148,14 +132,10 @@ pub unsafe fn hsa_system_get_extension_table(
     major: u16,
     minor: u16,
     table: *mut c_void,
-) -> Status {
-    match loader::size(minor) {
-        // SAFETY: the caller's promise.
-        Some(size) => unsafe {
-            hsa_system_get_major_extension_table(extension, major, size, table)
-        },
-        None => Status::ERROR,
-    }
+) -> Outcome {
+    let size = loader::size(minor).ok_or(Status::ERROR)?;
+    // SAFETY: the caller's promise.
+    unsafe { hsa_system_get_major_extension_table(extension, major, size, table) }
 }
 
 pub unsafe fn hsa_system_get_major_extension_table(
@@ -163,15 +143,13 @@ pub unsafe fn hsa_system_get_major_extension_table(
     major: u16,
     length: usize,
     table: *mut c_void,
-) -> Status {
-    if let Err(status) = with(|_| is_extension(extension)) {
-        return status;
-    }
+) -> Outcome {
+    with(|_| is_extension(extension))?;
     if table.is_null() || length == 0 {
-        return Status::INVALID_ARGUMENT;
+        return Err(Status::INVALID_ARGUMENT);
     }
     if supported(extension, major).is_none() {
-        return Status::ERROR;
+        return Err(Status::ERROR);
     }
     let functions = &loader::TABLE;
     let length = length.min(size_of_val(functions));
@@ -179,10 +157,10 @@ pub unsafe fn hsa_system_get_major_extension_table(
     unsafe {
         std::ptr::copy_nonoverlapping((&raw const *functions).cast::<u8>(), table.cast(), length);
     }
-    Status::SUCCESS
+    Ok(())
 }
 
-pub unsafe fn hsa_extension_get_name(extension: u16, name: *mut *const c_char) -> Status {
+pub unsafe fn hsa_extension_get_name(extension: u16, name: *mut *const c_char) -> Outcome {
     let text = match extension {
         HSA_EXTENSION_FINALIZER => c"HSA_EXTENSION_FINALIZER",
         HSA_EXTENSION_IMAGES => c"HSA_EXTENSION_IMAGES",
@@ -190,34 +168,32 @@ pub unsafe fn hsa_extension_get_name(extension: u16, name: *mut *const c_char) -
         HSA_EXTENSION_AMD_LOADER => c"HSA_EXTENSION_AMD_LOADER",
         HSA_EXTENSION_AMD_AQLPROFILE => c"HSA_EXTENSION_AMD_AQLPROFILE",
         HSA_EXTENSION_AMD_PC_SAMPLING => c"HSA_EXTENSION_AMD_PC_SAMPLING",
-        _ => return Status::INVALID_ARGUMENT,
+        _ => return Err(Status::INVALID_ARGUMENT),
     };
+    with(|_| Ok(()))?;
     // SAFETY: the caller's promise. A pointer has the size of usize.
-    status(with(|_| Ok(())).and_then(|()| unsafe { put(name.cast(), text.as_ptr() as usize) }))
+    unsafe { put(name.cast(), text.as_ptr() as usize) }
 }
 
 /// The text is the status's name.
-pub unsafe fn hsa_status_string(code: Status, text: *mut *const c_char) -> Status {
-    let Some(name) = code.name() else {
-        return Status::INVALID_ARGUMENT;
-    };
+pub unsafe fn hsa_status_string(code: Status, text: *mut *const c_char) -> Outcome {
+    let name = code.name().ok_or(Status::INVALID_ARGUMENT)?;
+    with(|_| Ok(()))?;
     // SAFETY: the caller's promise. A pointer has the size of usize.
-    status(with(|_| Ok(())).and_then(|()| unsafe { put(text.cast(), name.as_ptr() as usize) }))
+    unsafe { put(text.cast(), name.as_ptr() as usize) }
 }
 
 /// The only event that the simulator reports is the memory fault of a kernel.
 pub unsafe fn hsa_amd_register_system_event_handler(
     callback: SystemEventCallback,
     data: *mut c_void,
-) -> Status {
-    if let Err(status) = with(|_| Ok(())) {
-        return status;
-    }
+) -> Outcome {
+    with(|_| Ok(()))?;
     system_events::register(callback, data);
-    Status::SUCCESS
+    Ok(())
 }
 
 /// The simulator has no log.
-pub unsafe fn hsa_amd_enable_logging(_flags: *mut u8, _file: *mut c_void) -> Status {
-    status(with(|_| Ok(())))
+pub unsafe fn hsa_amd_enable_logging(_flags: *mut u8, _file: *mut c_void) -> Outcome {
+    with(|_| Ok(()))
 }

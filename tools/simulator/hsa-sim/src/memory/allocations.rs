@@ -12,6 +12,7 @@ use crate::settings::Settings;
 use hsa_abi::{DeallocationCallback, Status};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The purpose of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,7 @@ pub struct Memory {
     large_bar: bool,
     /// The file with the memory of GPUs. `None`: it is not made yet, or cannot be made.
     file: Option<SharedFile>,
+    pub agents: Arc<Agents>,
 }
 
 /// What another process needs to attach memory of a GPU.
@@ -118,8 +120,9 @@ impl Allocation {
 
 impl Memory {
     /// Returns a `Memory` without allocations.
-    pub fn new(settings: &Settings) -> Memory {
+    pub fn new(settings: &Settings, agents: Arc<Agents>) -> Memory {
         Memory {
+            agents,
             all: BTreeMap::new(),
             used: HashMap::new(),
             gpu_size: settings.memory,
@@ -132,7 +135,6 @@ impl Memory {
     /// Allocates memory of the agent `owner` that the GPUs `users` (agent numbers) may use. Returns its address.
     pub fn allocate(
         &mut self,
-        agents: &Agents,
         size: usize,
         kind: Kind,
         owner: usize,
@@ -150,7 +152,7 @@ impl Memory {
         } else {
             Mapping::device(pages, self.large_bar)?
         };
-        self.add_mapping(agents, size, mapping, kind, owner, flags, users)
+        self.add_mapping(size, mapping, kind, owner, flags, users)
     }
 
     /// The size of a pool of an agent, bytes.
@@ -169,18 +171,18 @@ impl Memory {
     }
 
     /// The owner's cache does not contain the allocation at `base`.
-    pub fn bypass_cache(&mut self, agents: &Agents, base: usize) {
+    pub fn bypass_cache(&mut self, base: usize) {
         if let Some(allocation) = self.all.get_mut(&base)
             && allocation.cached.is_some()
         {
             for &user in &allocation.users {
-                revoke(agents, user, base, allocation);
+                revoke(&self.agents, user, base, allocation);
             }
             allocation.cached = None;
             for &user in &allocation.users {
-                grant(agents, user, base, allocation);
+                grant(&self.agents, user, base, allocation);
             }
-            if let Some(l2) = &agents.gpus[allocation.owner - 1].l2 {
+            if let Some(l2) = &self.agents.gpus[allocation.owner - 1].l2 {
                 l2.remove(base);
             }
         }
@@ -225,16 +227,14 @@ impl Memory {
     }
 
     /// Attaches memory of another process, for the GPUs `users` (agent numbers). Returns its address.
-    pub fn attach(&mut self, agents: &Agents, from: &Exported, users: Vec<usize>) -> Option<usize> {
+    pub fn attach(&mut self, from: &Exported, users: Vec<usize>) -> Option<usize> {
         let mapping = Mapping::attached(from.location, from.size, self.large_bar)?;
         let (kind, owner, flags) = (Kind::Attached, from.owner, from.flags);
-        self.add_mapping(agents, from.size, mapping, kind, owner, flags, users)
+        self.add_mapping(from.size, mapping, kind, owner, flags, users)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of an allocation")]
     fn add_mapping(
         &mut self,
-        agents: &Agents,
         size: usize,
         mapping: Mapping,
         kind: Kind,
@@ -243,9 +243,7 @@ impl Memory {
         users: Vec<usize>,
     ) -> Option<usize> {
         let (base, pages) = (mapping.address(), mapping.size());
-        let l2 = owner
-            .checked_sub(1)
-            .and_then(|n| agents.gpus[n].l2.as_ref());
+        let l2 = self.agents.cache(&[owner]);
         let cached = match l2.filter(|_| kind == Kind::Code || flags & COARSE != 0) {
             // SAFETY: `free` removes it before it unmaps the memory. The program is responsible for races of copies and of
             // the host.
@@ -254,20 +252,20 @@ impl Memory {
         };
         let mut allocation = Allocation::new(size, Some(mapping), kind, owner, flags, users);
         allocation.cached = cached;
-        self.add(agents, base, allocation);
+        self.add(base, allocation);
         Some(base)
     }
 
-    fn add(&mut self, agents: &Agents, base: usize, allocation: Allocation) {
+    fn add(&mut self, base: usize, allocation: Allocation) {
         for &user in &allocation.users {
-            grant(agents, user, base, &allocation);
+            grant(&self.agents, user, base, &allocation);
         }
         *self.used.entry(allocation.owner).or_default() += allocation.allocated();
         self.all.insert(base, allocation);
     }
 
     /// Frees the allocation at `base` if it is of this kind. Returns the program's deallocation callbacks.
-    pub fn free(&mut self, agents: &Agents, base: usize, kind: Kind) -> Option<Vec<Callback>> {
+    pub fn free(&mut self, base: usize, kind: Kind) -> Option<Vec<Callback>> {
         if self.all.get(&base)?.kind != kind {
             return None;
         }
@@ -276,10 +274,10 @@ impl Memory {
             *used -= allocation.allocated();
         }
         for &user in &allocation.users {
-            revoke(agents, user, base, &allocation);
+            revoke(&self.agents, user, base, &allocation);
         }
         if allocation.cached.is_some()
-            && let Some(l2) = &agents.gpus[allocation.owner - 1].l2
+            && let Some(l2) = &self.agents.gpus[allocation.owner - 1].l2
         {
             l2.remove(base);
         }
@@ -287,20 +285,11 @@ impl Memory {
     }
 
     /// After a code object was written to memory: removes stale bytes from the cache of its agent.
-    pub fn invalidate(&self, agents: &Agents, base: usize) {
+    pub fn invalidate(&self, base: usize) {
         let owner = self.all.get(&base).map_or(0, |allocation| allocation.owner);
-        if let Some(l2) = owner
-            .checked_sub(1)
-            .and_then(|n| agents.gpus[n].l2.as_ref())
-        {
+        if let Some(l2) = self.agents.cache(&[owner]) {
             l2.invalidate_allocation(base);
         }
-    }
-
-    /// Frees all allocations at shutdown, after all queues are stopped.
-    pub fn free_all(&mut self) {
-        self.all.clear();
-        self.used.clear();
     }
 
     /// The address at which the simulator accesses the bytes of `address`. It differs for a GPU's memory that the host
@@ -329,12 +318,7 @@ impl Memory {
     }
 
     /// Gives exactly the GPUs `users` (agent numbers) and the owner access to an allocation from a pool.
-    pub fn allow_access(
-        &mut self,
-        agents: &Agents,
-        base: usize,
-        mut users: Vec<usize>,
-    ) -> Option<()> {
+    pub fn allow_access(&mut self, base: usize, mut users: Vec<usize>) -> Option<()> {
         let allocation = self
             .all
             .get_mut(&base)
@@ -344,12 +328,12 @@ impl Memory {
         users.dedup();
         for &user in &allocation.users {
             if !users.contains(&user) {
-                revoke(agents, user, base, allocation);
+                revoke(&self.agents, user, base, allocation);
             }
         }
         for &user in &users {
             if !allocation.users.contains(&user) {
-                grant(agents, user, base, allocation);
+                grant(&self.agents, user, base, allocation);
             }
         }
         allocation.users = users;
@@ -359,12 +343,7 @@ impl Memory {
     /// Locks the program's own memory for the GPUs `users` (agent numbers). Memory of a pool is always locked. The same range
     /// can be locked several times, and GPUs keep their access until it is unlocked as often. A part of locked memory, or
     /// more than it, is an error.
-    pub fn lock(
-        &mut self,
-        agents: &Agents,
-        range: Range<usize>,
-        users: Vec<usize>,
-    ) -> Result<(), Status> {
+    pub fn lock(&mut self, range: Range<usize>, users: Vec<usize>) -> Result<(), Status> {
         match self.of_range(&range) {
             Ok(None) => {}
             Ok(Some(known)) if matches!(known.kind, Kind::Pool | Kind::Attached) => return Ok(()),
@@ -374,7 +353,7 @@ impl Memory {
                 allocation.locks += 1;
                 for user in users {
                     if !allocation.users.contains(&user) {
-                        grant(agents, user, base, allocation);
+                        grant(&self.agents, user, base, allocation);
                         allocation.users.push(user);
                     }
                 }
@@ -383,18 +362,18 @@ impl Memory {
             Ok(Some(_)) | Err(_) => return Err(Status::INVALID_ARGUMENT),
         }
         let allocation = Allocation::new(range.len(), None, Kind::Locked, 0, FINE, users);
-        self.add(agents, range.start, allocation);
+        self.add(range.start, allocation);
         Ok(())
     }
 
     /// Unlocks the program's own memory. `None`: no lock starts at `base`.
-    pub fn unlock(&mut self, agents: &Agents, base: usize) -> Option<()> {
+    pub fn unlock(&mut self, base: usize) -> Option<()> {
         let allocation = self.all.get_mut(&base)?;
         if allocation.kind == Kind::Locked && allocation.locks > 1 {
             allocation.locks -= 1;
             return Some(());
         }
-        self.free(agents, base, Kind::Locked).map(|_| ())
+        self.free(base, Kind::Locked).map(|_| ())
     }
 
     /// The allocation that contains `range`. `None`: the range overlaps no allocation. An error if only a part of the range is

@@ -65,6 +65,11 @@ impl Block {
     pub fn async_doorbell(&self) -> SignalHandle {
         SignalHandle(self.async_doorbell.load(Acquire))
     }
+
+    /// Stops the processing of packets, when the result is dropped.
+    pub fn take_work(&self) -> Work {
+        std::mem::replace(&mut *locked(&self.work), Work::Inactive)
+    }
 }
 
 /// The processor of a queue's packets.

@@ -8,7 +8,7 @@
 use super::block::Block;
 use super::create::{Request, create, start};
 use crate::state::with;
-use crate::sync::locked;
+use crate::sync::{die, locked};
 use hsa_abi::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -94,11 +94,10 @@ pub fn release(queue: *const Queue) -> Option<bool> {
         return Some(false);
     }
     if shared.state == State::Wrapped {
-        eprintln!(
-            "hsa-sim: use after free: the last hsa_queue_destroy deletes an agent's cooperative queue while \
-             there is still an intercept queue around it"
+        die(
+            "use after free: the last hsa_queue_destroy deletes an agent's cooperative queue while \
+             there is still an intercept queue around it",
         );
-        std::process::abort();
     }
     all.remove(&number);
     Some(true)
@@ -109,11 +108,10 @@ pub fn wrap(queue: *const Queue) {
     for shared in locked(&ALL).values_mut() {
         if shared.queue == queue as usize {
             if shared.state == State::Wrapped {
-                eprintln!(
-                    "hsa-sim: a second intercept queue around an agent's cooperative queue: in AMD's runtime both \
-                     would write to it at once, and both would delete it"
+                die(
+                    "a second intercept queue around an agent's cooperative queue: in AMD's runtime both \
+                     would write to it at once, and both would delete it",
                 );
-                std::process::abort();
             }
             shared.state = State::Wrapped;
         }

@@ -123,10 +123,10 @@ pub fn acquire(request: &Request, priority: u32) -> Result<*mut Queue, Status> {
 ///
 /// # Safety
 /// The caller does not use the queue any more.
-pub unsafe fn release(queue: *mut Queue) -> Status {
+pub unsafe fn release(queue: *mut Queue) -> Result<(), Status> {
     let mut counted = locked(&COUNTED);
     let Some((pool, shared)) = counted.handles.remove(&(queue as usize)) else {
-        return Status::ERROR;
+        return Err(Status::ERROR);
     };
     for hardware in counted.pools.entry(pool).or_default() {
         if hardware.queue == shared {
@@ -135,5 +135,5 @@ pub unsafe fn release(queue: *mut Queue) -> Status {
     }
     // SAFETY: allocated by `acquire`, and removed from the list above.
     drop(unsafe { Box::from_raw(queue.cast::<AmdQueue>()) });
-    Status::SUCCESS
+    Ok(())
 }

@@ -31,6 +31,26 @@ pub struct Request {
     pub id: Option<u64>,
 }
 
+impl Request {
+    /// A request for a queue with a new id.
+    pub fn new(
+        agent: AgentHandle,
+        size: u32,
+        kind: u32,
+        callback: Option<QueueErrorCallback>,
+        data: *mut c_void,
+    ) -> Request {
+        Request {
+            agent,
+            size,
+            kind,
+            callback,
+            data,
+            id: None,
+        }
+    }
+}
+
 /// Creates a queue. `work` creates the processor of its packets.
 pub fn create(
     request: &Request,
@@ -45,7 +65,7 @@ pub fn create(
         let mut map = |size| {
             state
                 .memory
-                .allocate(&state.agents, size, Kind::Runtime, 0, 0, vec![number])
+                .allocate(size, Kind::Runtime, 0, 0, vec![number])
                 .ok_or(Status::OUT_OF_RESOURCES)
         };
         let ring = map(bytes)?;
@@ -84,7 +104,7 @@ pub fn create(
         let work = work(state, block).inspect_err(|_| {
             state.signals.destroy(doorbell);
             for base in [ring, block as usize] {
-                state.memory.free(&state.agents, base, Kind::Runtime);
+                state.memory.free(base, Kind::Runtime);
             }
         })?;
         // SAFETY: written above; no other thread has it.

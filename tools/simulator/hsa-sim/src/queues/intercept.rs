@@ -50,7 +50,7 @@ fn intercept(request: &Request, under: *mut Block) -> Result<*mut Block, Status>
     })
 }
 
-/// Creates an intercept queue and the queue underneath. Sets the size and the id of the request to those of the latter.
+/// Creates an intercept queue and the queue underneath. Sets the size and the id of the request to the values of the latter.
 pub fn obtain(request: &mut Request) -> Result<*mut Block, Status> {
     let under = lifetime::obtain(request)?;
     // SAFETY: a new queue, or the agent's cooperative queue. The latter ignores the requested size.
@@ -69,10 +69,10 @@ pub fn obtain(request: &mut Request) -> Result<*mut Block, Status> {
         on: Some((doorbell, HSA_SIGNAL_CONDITION_NE, SILENT)),
         call: Call::Handler(rung, owner as usize),
     });
-    if added != Status::SUCCESS {
+    if let Err(error) = added {
         // SAFETY: created above, and no other thread has it.
         unsafe { lifetime::destroy(owner.cast()) }?;
-        return Err(added);
+        return Err(error);
     }
     Ok(owner)
 }

@@ -15,6 +15,7 @@
 //! batch of more than 256 packets that wraps around; and a batch that has to wait while the barrier packet of an earlier one
 //! is at the read index of the queue underneath.
 
+use crate::sync::die;
 use hsa_abi::*;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -69,11 +70,6 @@ pub fn in_handler() -> bool {
 fn is_marker(packet: &Packet) -> bool {
     packet[0] as u8 == HSA_PACKET_TYPE_VENDOR_SPECIFIC
         && (packet[0] >> 16) as u8 == AMD_AQL_FORMAT_INTERCEPT_MARKER
-}
-
-fn die(what: &str) -> ! {
-    eprintln!("hsa-sim: {what}");
-    std::process::abort();
 }
 
 impl Interception {

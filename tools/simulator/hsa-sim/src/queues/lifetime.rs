@@ -43,9 +43,7 @@ pub unsafe fn release(queue: *mut Queue) -> Result<(), Status> {
 unsafe fn stop(queue: *mut Queue) -> Result<(), Status> {
     forget(queue)?;
     // SAFETY: it was in the list, so it is a block.
-    let block = unsafe { &*queue.cast::<Block>() };
-    let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
-    drop(work);
+    drop(unsafe { &*queue.cast::<Block>() }.take_work());
     Ok(())
 }
 
@@ -62,7 +60,7 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
         handlers::remove(async_doorbell);
     }
     // SAFETY: as above.
-    let work = std::mem::replace(&mut *locked(unsafe { &(*block).work }), Work::Inactive);
+    let work = unsafe { &*block }.take_work();
     let under = match &work {
         Work::Intercept(interception) => Some(interception.under()),
         _ => None,
@@ -91,7 +89,7 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
             }
         }
         for base in [ring, block as usize] {
-            state.memory.free(&state.agents, base, Kind::Runtime);
+            state.memory.free(base, Kind::Runtime);
         }
         Ok(())
     })
@@ -101,8 +99,6 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
 pub fn stop_all() {
     for queue in std::mem::take(&mut *locked(&ALL)) {
         // SAFETY: a block that is not destroyed, so its memory exists.
-        let block = unsafe { &*(queue as *const Block) };
-        let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
-        drop(work);
+        drop(unsafe { &*(queue as *const Block) }.take_work());
     }
 }

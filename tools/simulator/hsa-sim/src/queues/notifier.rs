@@ -13,36 +13,16 @@ pub fn set(notifier: Option<(QueueNotifier, usize)>) {
     *locked(&NOTIFIER) = notifier;
 }
 
-/// Calls the callback for a new queue.
-///
-/// # Safety
-/// `queue` is a queue of the runtime.
-pub unsafe fn notify(queue: *const Queue, agent: AgentHandle) {
-    let notifier = *locked(&NOTIFIER);
-    if let Some((callback, data)) = notifier {
-        // SAFETY: the program has registered the function for this.
-        unsafe { callback(queue, agent, data as *mut c_void) };
-    }
-}
-
 /// Ends a call that creates a queue: stores the queue for the program and calls the callback.
 ///
 /// # Safety
 /// `created` is a new queue of `agent`, and `queue` may be written.
-pub unsafe fn finish_creation(
-    created: Result<*mut Queue, Status>,
-    agent: AgentHandle,
-    queue: *mut *mut Queue,
-) -> Status {
-    match created {
-        Ok(new) => {
-            // SAFETY: the caller's promise.
-            unsafe {
-                queue.write(new);
-                notify(new, agent);
-            }
-            Status::SUCCESS
-        }
-        Err(status) => status,
+pub unsafe fn finish_creation(created: *mut Queue, agent: AgentHandle, queue: *mut *mut Queue) {
+    // SAFETY: the caller's promise.
+    unsafe { queue.write(created) };
+    let notifier = *locked(&NOTIFIER);
+    if let Some((callback, data)) = notifier {
+        // SAFETY: the program has registered the function for this.
+        unsafe { callback(created, agent, data as *mut c_void) };
     }
 }

@@ -1,6 +1,6 @@
 //! Notifications of changes, for threads that wait for signals.
 
-use crate::sync::locked;
+use crate::sync::{die, locked};
 use hsa_abi::*;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -45,8 +45,7 @@ pub fn holds(condition: u32, value: SignalValue, compare: SignalValue) -> bool {
         HSA_SIGNAL_CONDITION_LT => value < compare,
         HSA_SIGNAL_CONDITION_GTE => value >= compare,
         _ => {
-            eprintln!("hsa-sim: {condition} is not a signal condition");
-            std::process::abort();
+            die(&format!("{condition} is not a signal condition"));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::changes::notify;
 use super::pool::get;
-use crate::sync::locked;
+use crate::sync::{die, locked};
 use gpu_model::thread::{self, Thread};
 use hsa_abi::SignalHandle;
 use std::sync::Mutex;
@@ -45,8 +45,9 @@ pub fn complete_later(signal: SignalHandle, times: Option<(u64, u64)>, after: Du
             late.push(thread);
         }
         Err(error) => {
-            eprintln!("hsa-sim: cannot start a thread for a late completion: {error}");
-            std::process::abort();
+            die(&format!(
+                "cannot start a thread for a late completion: {error}"
+            ));
         }
     }
 }

@@ -41,7 +41,7 @@ static EVENTS: Mutex<Events> = Mutex::new(Events {
 });
 
 /// Adds a handler.
-pub fn add(handler: Handler) -> Status {
+pub fn add(handler: Handler) -> Result<(), Status> {
     let mut events = locked(&EVENTS);
     events.handlers.push(handler);
     if events.thread.is_none() {
@@ -50,13 +50,13 @@ pub fn add(handler: Handler) -> Status {
             Ok(thread) => events.thread = Some(thread),
             Err(_) => {
                 events.handlers.pop();
-                return Status::OUT_OF_RESOURCES;
+                return Err(Status::OUT_OF_RESOURCES);
             }
         }
     }
     drop(events);
     notify();
-    Status::SUCCESS
+    Ok(())
 }
 
 /// The thread that calls handlers.
@@ -157,7 +157,7 @@ pub fn pass() {
         on: None,
         call: Call::Function(end, done as usize),
     });
-    if added == Status::SUCCESS {
+    if added.is_ok() {
         // An error: the limit was reached.
         let _ = is_done.recv_timeout(PASS_LIMIT);
     }

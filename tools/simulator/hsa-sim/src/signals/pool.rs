@@ -1,8 +1,8 @@
 //! The memory of signals: blocks of `amd_signal_t` that every GPU may use.
 
 use super::copy_times;
-use crate::device::agents::{Agents, all_gpus};
 use crate::memory::allocations::{Kind, Memory};
+use crate::sync::die;
 use hsa_abi::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -27,14 +27,13 @@ impl Signals {
     pub fn create(
         &mut self,
         memory: &mut Memory,
-        agents: &Agents,
         kind: i64,
         value: SignalValue,
     ) -> Result<SignalHandle, Status> {
         if self.free.is_empty() {
-            let users = all_gpus(agents);
+            let users = memory.agents.all_gpus();
             let base = memory
-                .allocate(agents, BLOCK, Kind::Runtime, 0, 0, users)
+                .allocate(BLOCK, Kind::Runtime, 0, 0, users)
                 .ok_or(Status::OUT_OF_RESOURCES)?;
             let each = size_of::<AmdSignal>();
             let all = (base..base + BLOCK).step_by(each);
@@ -87,8 +86,7 @@ pub unsafe fn valid<'a>(signal: SignalHandle) -> &'a AmdSignal {
     match unsafe { get(signal) } {
         Some(signal) => signal,
         None => {
-            eprintln!("hsa-sim: {:#x} is not a signal", signal.0);
-            std::process::abort();
+            die(&format!("{:#x} is not a signal", signal.0));
         }
     }
 }
