@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{RAW11, Session, ok};
+use common::{RAW11, Session, attribute, ok};
 use hsa_abi::*;
 use std::ffi::c_void;
 use std::process::Command;
@@ -35,25 +35,13 @@ fn intercepted(session: &Session, gpu: AgentHandle) -> *mut Queue {
     let mut queue = std::ptr::null_mut();
     // SAFETY: as specified by HSA.
     unsafe {
-        ok((session.hsa.hsa_amd_queue_intercept_create)(
-            gpu,
-            64,
-            HSA_QUEUE_TYPE_COOPERATIVE,
-            None,
-            std::ptr::null_mut(),
-            u32::MAX,
-            u32::MAX,
-            &mut queue,
-        ));
+        let (kind, data, most) = (HSA_QUEUE_TYPE_COOPERATIVE, std::ptr::null_mut(), u32::MAX);
+        let create = session.hsa.hsa_amd_queue_intercept_create;
+        ok(create(gpu, 64, kind, None, data, most, most, &mut queue));
         let register = session.hsa.hsa_amd_queue_intercept_register;
-        ok(register(queue, pass, std::ptr::null_mut()));
+        ok(register(queue, pass, data));
     }
     queue
-}
-
-fn destroy(session: &Session, queue: *mut Queue) {
-    // SAFETY: it is empty. If it is already deleted, the process ends.
-    ok(unsafe { (session.hsa.hsa_queue_destroy)(queue) });
 }
 
 fn fatal(session: &Session, case: &str) {
@@ -62,21 +50,21 @@ fn fatal(session: &Session, case: &str) {
     let around = intercepted(session, gpu);
     match case {
         "create" => {
-            destroy(session, around);
+            session.destroy(around);
             session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
         }
         "destroy" => {
-            destroy(session, around);
-            destroy(session, below);
+            session.destroy(around);
+            session.destroy(below);
         }
         "shut down" => {
-            destroy(session, around);
+            session.destroy(around);
             // SAFETY: the last reference.
             ok(unsafe { (session.hsa.hsa_shut_down)() });
         }
         "destroy below" => {
-            destroy(session, below);
-            destroy(session, below);
+            session.destroy(below);
+            session.destroy(below);
         }
         "twice" => {
             intercepted(session, gpu);
@@ -95,16 +83,12 @@ fn an_agent_has_one_cooperative_queue() {
     let session = start("cooperative");
     let gpu = session.gpus[0];
     for (agent, expected) in [(session.cpu, false), (gpu, true)] {
-        let mut found = !expected;
+        let (get, name) = (
+            session.hsa.hsa_agent_get_info,
+            HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES,
+        );
         // SAFETY: the attribute is a bool.
-        ok(unsafe {
-            let info = session.hsa.hsa_agent_get_info;
-            info(
-                agent,
-                HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES,
-                (&raw mut found).cast(),
-            )
-        });
+        let found: bool = attribute(|value| unsafe { get(agent, name, value) });
         assert_eq!(found, expected);
     }
     let executable = session.load(gpu, RAW11);
@@ -119,30 +103,17 @@ fn an_agent_has_one_cooperative_queue() {
     assert_eq!(session.live()[3], 2);
     let limit = 60_000_000_000;
     session.run_on(first, executable, gpu, limit);
-    destroy(&session, first);
+    session.destroy(first);
     // The second user can still use the queue.
     session.run_on(second, executable, gpu, limit);
-    destroy(&session, second);
+    session.destroy(second);
     assert_eq!(session.live()[3], 1);
-    let mut status = Status::SUCCESS;
-    for (size, kind) in [(100, HSA_QUEUE_TYPE_COOPERATIVE), (64, 3)] {
-        let mut queue = std::ptr::null_mut();
-        // SAFETY: as specified by HSA.
-        status = unsafe {
-            (session.hsa.hsa_queue_create)(
-                gpu,
-                size,
-                kind,
-                None,
-                std::ptr::null_mut(),
-                u32::MAX,
-                u32::MAX,
-                &mut queue,
-            )
-        };
-        assert_ne!(status, Status::SUCCESS, "{size} {kind}");
+    for (size, kind, error) in [
+        (100, HSA_QUEUE_TYPE_COOPERATIVE, Status::INVALID_ARGUMENT),
+        (64, 3, Status::INVALID_QUEUE_CREATION),
+    ] {
+        assert_eq!(session.try_queue(gpu, size, kind).0, error);
     }
-    assert_eq!(status, Status::INVALID_QUEUE_CREATION);
 
     // An intercept queue that is never destroyed, and users of the queue underneath.
     let around = intercepted(&session, gpu);
@@ -151,7 +122,7 @@ fn an_agent_has_one_cooperative_queue() {
     session.run_on(around, executable, gpu, limit);
     let below = session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
     assert_ne!(below, around);
-    destroy(&session, below);
+    session.destroy(below);
     session.run_on(around, executable, gpu, limit);
 
     for &(case, expected) in FATAL {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{RAW11, Session, ok};
+use common::{RAW11, Session, attribute, ok};
 use hsa_abi::*;
 use std::ffi::c_void;
 
@@ -27,14 +27,8 @@ fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
         let mut info: PointerInfo = std::mem::zeroed();
         info.size = size_of::<PointerInfo>() as u32;
         let no_count = std::ptr::null_mut();
-        let status = (session.hsa.hsa_amd_pointer_info)(
-            address,
-            &mut info,
-            None,
-            no_count,
-            std::ptr::null_mut(),
-        );
-        ok(status);
+        let (get, no_agents) = (session.hsa.hsa_amd_pointer_info, std::ptr::null_mut());
+        ok(get(address, &mut info, None, no_count, no_agents));
         (info.host_base as usize, info.agent_base as usize)
     }
 }
@@ -45,47 +39,35 @@ fn access(session: &Session, agent: AgentHandle, pool: PoolHandle) -> [u32; 2] {
         HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS,
         HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS,
     ]
-    .map(|attribute| {
-        let mut value = 0u32;
+    .map(|name| {
+        let get = session.hsa.hsa_amd_agent_memory_pool_get_info;
         // SAFETY: both attributes are 32-bit values.
-        ok(unsafe {
-            let info = session.hsa.hsa_amd_agent_memory_pool_get_info;
-            info(agent, pool, attribute, (&raw mut value).cast())
-        });
-        value
+        attribute(|value| unsafe { get(agent, pool, name, value) })
     })
 }
 
 fn host_accessible(session: &Session, region: PoolHandle) -> bool {
-    let mut accessible = false;
+    let (get, name) = (
+        session.hsa.hsa_region_get_info,
+        HSA_AMD_REGION_INFO_HOST_ACCESSIBLE,
+    );
     // SAFETY: the attribute is a bool.
-    ok(unsafe {
-        let info = session.hsa.hsa_region_get_info;
-        info(
-            RegionHandle(region.0),
-            HSA_AMD_REGION_INFO_HOST_ACCESSIBLE,
-            (&raw mut accessible).cast(),
-        )
-    });
-    accessible
+    attribute(|value| unsafe { get(RegionHandle(region.0), name, value) })
 }
 
 /// The host's address for a device address, from the loader extension.
 fn host_address(session: &Session, device: u64) -> *const c_void {
     type Query = unsafe extern "C" fn(u64, *mut *const c_void) -> Status;
-    let mut query: Option<Query> = None;
-    let mut host = std::ptr::null();
+    let (get, size) = (
+        session.hsa.hsa_system_get_major_extension_table,
+        size_of::<Query>(),
+    );
     // SAFETY: the first entry of the extension's table has this type.
-    unsafe {
-        let table = session.hsa.hsa_system_get_major_extension_table;
-        ok(table(
-            HSA_EXTENSION_AMD_LOADER,
-            1,
-            size_of::<Query>(),
-            (&raw mut query).cast(),
-        ));
-        ok(query.expect("a function")(device, &mut host));
-    }
+    let query: Option<Query> =
+        attribute(|table| unsafe { get(HSA_EXTENSION_AMD_LOADER, 1, size, table) });
+    let mut host = std::ptr::null();
+    // SAFETY: a function of the simulator, which checks the address.
+    ok(unsafe { query.expect("a function")(device, &mut host) });
     host
 }
 
@@ -110,27 +92,17 @@ fn copy_around(session: &Session, memory: *mut c_void, other: *mut c_void, host:
         let mut done = SignalHandle::default();
         ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut done));
         let [first, second] = [0, 1].map(|n| session.gpus[n]);
-        ok((hsa.hsa_amd_memory_async_copy)(
-            other,
-            second,
-            memory,
-            first,
-            SIZE,
-            0,
-            std::ptr::null(),
-            done,
+        let (copy, no_signals) = (hsa.hsa_amd_memory_async_copy, std::ptr::null());
+        ok(copy(
+            other, second, memory, first, SIZE, 0, no_signals, done,
         ));
         let left = (hsa.hsa_signal_wait_scacquire)(done, HSA_SIGNAL_CONDITION_LT, 1, u64::MAX, 0);
         assert_eq!(left, 0);
         ok((hsa.hsa_signal_destroy)(done));
-        let mut back = vec![0u8; SIZE];
-        ok((hsa.hsa_memory_copy)(
-            back.as_mut_ptr().cast(),
-            other.add(1),
-            SIZE - 1,
-        ));
+        let mut back = [0u8; SIZE - 1];
+        session.read_into(other as u64 + 1, &mut back);
         bytes[4096..4104].copy_from_slice(&[1, 2, 3, 4, 1, 2, 3, 4]);
-        assert_eq!(back[..SIZE - 1], bytes[1..]);
+        assert_eq!(back, bytes[1..]);
     }
 }
 
@@ -167,43 +139,26 @@ fn check(session: &Session, large: bool) {
         );
         let other = session.allocate(session.pool(peer, flags), SIZE);
         copy_around(session, memory, other, host);
-        for memory in [memory, other] {
-            // SAFETY: it is not in use any more.
-            ok(unsafe { (hsa.hsa_amd_memory_pool_free)(memory) });
-        }
+        session.free(memory);
+        session.free(other);
     }
-    // SAFETY: as above.
-    ok(unsafe { (hsa.hsa_amd_memory_pool_free)(host) });
+    session.free(host);
 
     let executable = session.load(gpu, RAW11);
-    let counters: u64 = session.symbol(
-        executable,
-        gpu,
-        "__profc_branch",
-        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
-    );
+    let counters = session.variable(executable, gpu, "__profc_branch");
     assert_eq!(readable(counters as *const c_void), large);
     // Kernels run from there, and write their counters there.
     session.run(executable, gpu);
     let mut counts = [0u64; 2];
-    // SAFETY: 16 bytes of a loaded variable.
-    ok(unsafe { (hsa.hsa_memory_copy)((&raw mut counts).cast(), counters as *const c_void, 16) });
+    session.read_into(counters, &mut counts);
     assert_eq!(counts, [64, 16]);
-    // The host's address is that of a copy of the image at load time.
-    let object: u64 = session.symbol(
-        executable,
-        gpu,
-        "branch.kd",
-        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-    );
+    // The host's address belongs to a copy of the image at load time.
+    let object = HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT;
+    let object: u64 = session.symbol(executable, gpu, "branch.kd", object);
     let mut descriptor = [0u8; 64];
-    // SAFETY: 64 bytes of a descriptor, on the device and in the host's image; 16 bytes of counters there.
+    session.read_into(object, &mut descriptor);
+    // SAFETY: 64 bytes of a descriptor and 16 bytes of counters, in the host's image.
     unsafe {
-        ok((hsa.hsa_memory_copy)(
-            descriptor.as_mut_ptr().cast(),
-            object as *const c_void,
-            64,
-        ));
         let image = host_address(session, object);
         assert!(readable(image));
         assert_eq!(*image.cast::<[u8; 64]>(), descriptor);

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Session, library};
+use common::{Session, fixtures, library};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// All functions that can fail, including those that a drain does not call.
@@ -62,7 +62,7 @@ fn case(session: &mut Session, plan: &str) -> Case {
     session.plan(plan);
     let (result, stderr) = session.collect();
     let profiles = session.take_profiles();
-    let good = profiles.iter().filter(|(_, p)| p.is_fixture(1)).count();
+    let good = fixtures(&profiles, 1);
     assert!(
         !stderr.contains("panicked") && !stderr.contains("internal error"),
         "{plan}: {stderr}"
@@ -77,10 +77,7 @@ fn case(session: &mut Session, plan: &str) -> Case {
     );
     let complete = session.take_profiles();
     assert_eq!(complete.len(), OBJECTS, "the drain after {plan}");
-    assert!(
-        complete.iter().all(|(_, p)| p.is_fixture(1)),
-        "the drain after {plan}"
-    );
+    assert_eq!(fixtures(&complete, 1), OBJECTS, "the drain after {plan}");
     let after = session.live();
     let agents = session.gpus.len() as u64;
     // The target of a copy that may not be finished cannot be freed.
@@ -106,7 +103,7 @@ fn fails(session: &mut Session, function: &str, call: u64, status: &str) {
     let case = case(session, &plan);
     session.plan("");
     session.restart();
-    // OnUnload releases what a drain has allocated.
+    // OnUnload releases everything that a drain has allocated.
     for (create, destroy) in [
         ("hsa_signal_create", "hsa_signal_destroy"),
         ("hsa_amd_memory_pool_allocate", "hsa_amd_memory_pool_free"),
@@ -240,27 +237,21 @@ fn every_call_fails_at_every_position() {
         );
         assert!(lost.stderr.contains("without a URI"), "{}", lost.stderr);
     }
-    // A copy that fails after its start is repeated with the other function.
-    let error = special("hsa_amd_memory_async_copy 2 error");
-    assert_eq!(
-        (error.result, error.good, error.stderr.as_str()),
-        (0, OBJECTS, "")
-    );
-    // If a copy never completes, a kernel copies.
-    let dropped = special("hsa_amd_memory_async_copy 1 drop");
-    assert_eq!(
-        (dropped.result, dropped.good, dropped.stderr.as_str()),
-        (0, OBJECTS, "")
-    );
-    // If that does not complete either, only the code objects of this agent are lost, after the time limit.
+    for plan in [
+        // A copy that fails after its start is repeated with the other function.
+        "hsa_amd_memory_async_copy 2 error",
+        // If a copy never completes, a kernel copies.
+        "hsa_amd_memory_async_copy 1 drop",
+        // A slow runtime causes no loss.
+        "hsa_amd_memory_async_copy 1 block 50; hsa_iterate_agents * block 50",
+    ] {
+        let case = special(plan);
+        let found = (case.result, case.good, case.stderr.as_str());
+        assert_eq!(found, (0, OBJECTS, ""), "{plan}");
+    }
+    // If the copy of the kernel does not complete either, only the code objects of this agent are lost, after the time limit.
     let dropped =
         special("hsa_amd_memory_async_copy 1 drop; hsa_amd_memory_async_copy_on_engine 1 drop");
     assert_eq!(dropped.result, -1, "{}", dropped.stderr);
     assert!(dropped.good >= OBJECTS / 2, "{}", dropped.stderr);
-    // A slow runtime causes no loss.
-    let slow = special("hsa_amd_memory_async_copy 1 block 50; hsa_iterate_agents * block 50");
-    assert_eq!(
-        (slow.result, slow.good, slow.stderr.as_str()),
-        (0, OBJECTS, "")
-    );
 }

@@ -1,5 +1,5 @@
 //! The write-back cache: the fences of packets decide when copies and the host read what kernels have written, and when
-//! kernels read what was copied.
+//! kernels read the copied bytes.
 
 mod common;
 
@@ -42,12 +42,8 @@ impl Test<'_> {
     }
 
     fn read(&self, from: u64) -> u64 {
-        let mut value = 0u64;
-        // SAFETY: eight bytes of device memory.
-        ok(unsafe {
-            let copy = self.session.hsa.hsa_memory_copy;
-            copy((&raw mut value).cast(), from as *const c_void, 8)
-        });
+        let mut value = 0;
+        self.session.read_into(from, &mut value);
         value
     }
 
@@ -110,8 +106,7 @@ fn pools(test: &Test) {
         assert_eq!(test.read(memory as u64) == 0, cached, "{flags}");
         test.barrier(test.queue, 0, SYSTEM);
         assert_eq!(test.read(memory as u64), 1 << 32, "{flags}");
-        // SAFETY: it is not in use any more.
-        ok(unsafe { (session.hsa.hsa_amd_memory_pool_free)(memory) });
+        session.free(memory);
     }
 }
 
@@ -119,24 +114,18 @@ fn pools(test: &Test) {
 fn with(session: &Session, work: impl FnOnce(&Test)) {
     let gpu = session.gpus[0];
     let executable = session.load(gpu, RAW11);
-    let address = HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS;
     let test = Test {
         session,
         gpu,
         queue: session.queue(gpu, HSA_QUEUE_TYPE_MULTI),
         executable,
         arguments: session.arguments(gpu),
-        counters: session.symbol(executable, gpu, "__profc_branch", address),
+        counters: session.variable(executable, gpu, "__profc_branch"),
     };
     work(&test);
     session.unload(executable);
-    // SAFETY: both are not in use any more.
-    unsafe {
-        ok((session.hsa.hsa_queue_destroy)(test.queue));
-        ok((session.hsa.hsa_amd_memory_pool_free)(
-            test.arguments.cast(),
-        ));
-    }
+    session.destroy(test.queue);
+    session.free(test.arguments.cast());
 }
 
 #[test]
@@ -154,8 +143,7 @@ fn only_fences_at_system_scope_synchronize_cache_and_memory() {
         let other = test.session.queue(test.gpu, HSA_QUEUE_TYPE_MULTI);
         code_objects(test, other);
         pools(test);
-        // SAFETY: it is empty.
-        ok(unsafe { (test.session.hsa.hsa_queue_destroy)(other) });
+        test.session.destroy(other);
     });
     session.restart_with("HSA_SIM_L2", "coherent");
     with(&session, |test| {
@@ -181,9 +169,7 @@ fn only_fences_at_system_scope_synchronize_cache_and_memory() {
     session.forget();
     let executable = session.load(session.gpus[0], RAW11);
     session.run(executable, session.gpus[0]);
-    let (result, stderr) = session.collect();
-    assert_eq!((result, stderr.as_str()), (0, ""));
-    let profiles = session.take_profiles();
+    let profiles = session.drain();
     assert!(profiles[0].1.is_fixture(1), "{profiles:?}");
     session.unload(executable);
 }

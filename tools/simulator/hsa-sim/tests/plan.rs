@@ -4,7 +4,6 @@ mod common;
 
 use common::{RAW10, RAW11, Session, ok};
 use hsa_abi::*;
-use std::ffi::{c_int, c_void};
 
 #[test]
 fn each_action_has_its_effect() {
@@ -13,17 +12,11 @@ fn each_action_has_its_effect() {
     let gpu = session.gpus[0];
     let executable = session.load(gpu, RAW11);
     session.run(executable, gpu);
-    let counters: u64 = session.symbol(
-        executable,
-        gpu,
-        "__profc_branch",
-        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
-    );
+    let counters = session.variable(executable, gpu, "__profc_branch");
     let copy = |plan: &str| {
         session.plan(plan);
         let mut to = [7u64; 2];
-        // SAFETY: 16 bytes of device memory that is loaded.
-        ok(unsafe { (hsa.hsa_memory_copy)(to.as_mut_ptr().cast(), counters as *const c_void, 16) });
+        session.read_into(counters, &mut to);
         to
     };
     assert_eq!(copy(""), [64, 16]);
@@ -36,25 +29,15 @@ fn each_action_has_its_effect() {
     );
 
     session.plan("hsa_executable_symbol_get_info 1 lie 0x123");
-    let lie: u64 = session.symbol(
-        executable,
-        gpu,
-        "__profc_branch",
-        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
-    );
+    let lie = session.variable(executable, gpu, "__profc_branch");
     assert_eq!(lie, 0x123);
 
     // One code object is loaded and one is unloaded before a call.
     let path = session.out.parent().expect("a directory").join("loaded.co");
     std::fs::write(&path, RAW10).expect("a file");
     session.plan(&format!("hsa_iterate_agents 1 load {}", path.display()));
-    let (result, stderr) = session.collect();
-    assert_eq!((result, stderr.as_str()), (0, ""));
-    let versions: Vec<u64> = session
-        .take_profiles()
-        .iter()
-        .map(|(_, p)| p.version)
-        .collect();
+    let profiles = session.drain();
+    let versions: Vec<u64> = profiles.iter().map(|(_, p)| p.version).collect();
     assert!(
         versions.contains(&10) && versions.contains(&11),
         "{versions:?}"
@@ -133,9 +116,7 @@ fn each_action_has_its_effect() {
         ok(unsafe { (hsa.hsa_signal_destroy)(signal) });
     }
 
-    let wrong: c_int = {
-        // SAFETY: a C string.
-        unsafe { (hsa.hsa_sim_plan)(c"hsa_memory_copy 1 explode".as_ptr()) }
-    };
+    // SAFETY: a C string.
+    let wrong = unsafe { (hsa.hsa_sim_plan)(c"hsa_memory_copy 1 explode".as_ptr()) };
     assert_eq!(wrong, -1, "an unknown word");
 }

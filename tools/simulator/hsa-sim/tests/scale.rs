@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{RAW10, RAW11, Session};
+use common::{RAW10, RAW11, Session, fixtures};
 use std::path::Path;
 use std::time::Duration;
 
@@ -43,14 +43,7 @@ fn collect(session: &Session, objects: usize, run: usize) -> Duration {
     // A code object has one file per agent, even if it is loaded several times.
     let files = KINDS * AGENTS;
     assert_eq!(profiles.len(), files);
-    let runs = profiles
-        .iter()
-        .filter(|(_, profile)| profile.is_fixture(1))
-        .count();
-    let not_run = profiles
-        .iter()
-        .filter(|(_, profile)| profile.is_fixture(0))
-        .count();
+    let [not_run, runs] = [0, 1].map(|runs| fixtures(&profiles, runs));
     assert_eq!((runs, not_run), (run, files - run));
     time
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::Session;
+use common::{Session, fixtures};
 use std::os::unix::fs::MetadataExt;
 
 #[test]
@@ -12,7 +12,7 @@ fn a_drain_in_the_steady_state_only_copies_counters() {
     // After the restart devprof is loaded as a tool, so that it observes the loading of code objects.
     session.restart();
     let mut loaded = session.load_all();
-    assert_eq!(session.collect(), (0, String::new()));
+    session.collect_all();
     let before = session.live();
     let files = || {
         let entries = std::fs::read_dir(&session.out).expect("the directory");
@@ -30,7 +30,7 @@ fn a_drain_in_the_steady_state_only_copies_counters() {
 
     for round in 0..3 {
         session.plan("");
-        assert_eq!(session.collect(), (0, String::new()));
+        session.collect_all();
         for function in [
             "hsa_executable_iterate_agent_symbols",
             "hsa_amd_memory_pool_allocate",
@@ -50,7 +50,7 @@ fn a_drain_in_the_steady_state_only_copies_counters() {
 
     // The counters of one code object change: only its file is replaced.
     session.run(loaded[2], session.gpus[1]);
-    assert_eq!(session.collect(), (0, String::new()));
+    session.collect_all();
     let second = files();
     let changed = first.iter().zip(&second).filter(|(a, b)| a != b).count();
     assert_eq!(changed, 1);
@@ -58,11 +58,11 @@ fn a_drain_in_the_steady_state_only_copies_counters() {
     // One more code object is loaded: only its symbols are read.
     session.plan("");
     loaded.push(session.load(session.gpus[0], common::RAW10));
-    assert_eq!(session.collect(), (0, String::new()));
+    session.collect_all();
     assert_eq!(session.calls("hsa_executable_iterate_agent_symbols"), 1);
     let twice = session.take_profiles();
     assert_eq!(twice.len(), 6);
-    assert_eq!(twice.iter().filter(|(_, p)| p.is_fixture(2)).count(), 1);
+    assert_eq!(fixtures(&twice, 2), 1);
     for executable in loaded {
         session.unload(executable);
     }

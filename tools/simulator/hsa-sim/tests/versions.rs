@@ -2,19 +2,16 @@
 
 mod common;
 
-use common::{RAW10, RAW11, Session};
+use common::{RAW10, RAW11, Session, attribute};
 use hsa_abi::HSA_SYSTEM_INFO_TIMESTAMP;
 
 #[test]
 fn raw_10_and_raw_11_are_drained_together() {
     let session = Session::start("versions", &[("HSA_SIM_AGENTS", "gfx1100*2")]);
     let now = || {
-        let mut ticks = 0u64;
+        let get = session.hsa.hsa_system_get_info;
         // SAFETY: the attribute is a u64.
-        common::ok(unsafe {
-            (session.hsa.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast())
-        });
-        ticks
+        attribute::<u64>(|value| unsafe { get(HSA_SYSTEM_INFO_TIMESTAMP, value) })
     };
     let mut loaded = Vec::new();
     for &gpu in &session.gpus {
@@ -36,25 +33,14 @@ fn raw_10_and_raw_11_are_drained_together() {
     }
     // If devprof cannot add a reference to HSA, this drain is still complete.
     session.plan("hsa_init 1 fail ERROR_REFCOUNT_OVERFLOW");
-    let (result, stderr) = session.collect();
-    assert_eq!((result, stderr.as_str()), (0, ""));
+    session.collect_all();
     assert_eq!(session.calls("hsa_init"), 1);
     session.plan("");
     let profiles = session.take_profiles();
-    let versions: Vec<u64> = profiles
-        .iter()
-        .map(|(_, profile)| profile.version)
-        .collect();
-    assert_eq!(
-        versions.iter().filter(|&&v| v == 10).count(),
-        2,
-        "{profiles:?}"
-    );
-    assert_eq!(
-        versions.iter().filter(|&&v| v == 11).count(),
-        2,
-        "{profiles:?}"
-    );
+    for version in [10, 11] {
+        let of_version = profiles.iter().filter(|(_, p)| p.version == version);
+        assert_eq!(of_version.count(), 2, "{profiles:?}");
+    }
     for (name, profile) in &profiles {
         assert!(profile.is_fixture(1), "{name}: {profile:?}");
     }

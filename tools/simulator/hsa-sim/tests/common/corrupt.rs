@@ -3,10 +3,9 @@
 //! every profile must be readable, and a valid code object that is loaded at the same time must always have a complete
 //! profile.
 
-use crate::common::{RAW10, RAW11, Session};
+use crate::common::{RAW10, RAW11, Session, fixtures};
 use goblin::elf::Elf;
 use goblin::elf::program_header::PT_LOAD;
-use hsa_abi::HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS;
 use std::ops::Range;
 
 /// The number of code objects that are loaded at the same time.
@@ -95,45 +94,46 @@ fn hostile(random: &mut Random, near: u64) -> u64 {
     }
 }
 
+fn read(file: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(file[at..at + 8].try_into().expect("8"))
+}
+
+fn write(file: &mut [u8], at: usize, size: usize, value: u64) {
+    file[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+}
+
 fn mutate(file: &mut [u8], offsets: &Offsets, random: &mut Random) {
-    let read = |file: &[u8], at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("8"));
-    let mut write = |at: usize, size: usize, value: u64| {
-        file[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
-    };
     match random.below(8) {
         // A word of a table, such as the bounds of a section.
         0 | 1 => {
             let at = random.choose(&offsets.addends);
-            let near = read(file, at);
-            let mut write = |value: u64| file[at..at + 8].copy_from_slice(&value.to_le_bytes());
-            write(hostile(random, near));
+            let value = hostile(random, read(file, at));
+            write(file, at, 8, value);
         }
         // A field of a record.
         2 | 3 => {
             let records = offsets.records.len() / offsets.record;
             let at = offsets.records.start + random.below(records) * offsets.record;
             let at = at + 4 * random.below(offsets.record / 4 - 1);
-            let near = read(file, at);
             let size = random.choose(&[2, 4, 8]);
-            let value = hostile(random, near);
-            file[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+            let value = hostile(random, read(file, at));
+            write(file, at, size, value);
         }
         // A symbol's name, address or size.
         4 => {
             let symbol = offsets.symbols.start + 24 * random.below(offsets.symbols.len() / 24);
+            let (address, size) = (symbol + 8, symbol + 16);
             match random.below(4) {
-                0 => write(symbol, 4, u64::from(offsets.table_name)),
-                1 => write(symbol + 8, 8, random.next() % 0x6000),
-                2 => write(
-                    symbol + 16,
-                    8,
-                    random.choose(&[0, 8, 48, 56, 64, 72, 1 << 20, 1 << 32 | 56]),
-                ),
+                0 => write(file, symbol, 4, u64::from(offsets.table_name)),
+                1 => write(file, address, 8, random.next() % 0x6000),
+                2 => {
+                    let sizes = [0, 8, 48, 56, 64, 72, 1 << 20, 1 << 32 | 56];
+                    write(file, size, 8, random.choose(&sizes));
+                }
                 _ => {
-                    let at = random.choose(&[symbol + 8, symbol + 16]);
-                    let near = read(file, at);
-                    let value = hostile(random, near);
-                    file[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                    let at = random.choose(&[address, size]);
+                    let value = hostile(random, read(file, at));
+                    write(file, at, 8, value);
                 }
             }
         }
@@ -157,12 +157,7 @@ pub fn drain(test: &str, wanted: usize, seed: u64) {
     ];
     let good = session.load(gpu, RAW11);
     session.run(good, gpu);
-    let table: u64 = session.symbol(
-        good,
-        gpu,
-        "__llvm_profile_sections",
-        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
-    );
+    let table = session.variable(good, gpu, "__llvm_profile_sections");
     assert_ne!(table, 0);
     let mut random = Random(seed);
     let (mut drained, mut refused, mut lost, mut kept) = (0, 0, 0, 0);
@@ -193,12 +188,9 @@ pub fn drain(test: &str, wanted: usize, seed: u64) {
         assert!(result == 0 || result == -1);
         lost += usize::from(result == -1);
         let profiles = session.take_profiles();
-        let complete = profiles
-            .iter()
-            .filter(|(_, profile)| profile.is_fixture(1))
-            .count();
         assert_eq!(
-            complete, 1,
+            fixtures(&profiles, 1),
+            1,
             "the valid code object, after {drained}: {profiles:?}"
         );
         kept += profiles.len() - 1;

@@ -39,7 +39,7 @@ macro_rules! functions {
 
         impl Hsa {
             fn load(path: &Path) -> Hsa {
-                // SAFETY: the simulator; the signatures are those of its exports.
+                // SAFETY: the simulator; the signatures match its exports.
                 unsafe {
                     let library = Library::open(Some(path), RTLD_NOW | RTLD_LOCAL).expect("the simulator loads");
                     Hsa {
@@ -112,18 +112,35 @@ pub fn ok(status: Status) {
     assert_eq!(status, Status::SUCCESS, "{status:?}");
 }
 
+/// The attribute that `get` writes.
+#[track_caller]
+pub fn attribute<T: Default>(get: impl FnOnce(*mut c_void) -> Status) -> T {
+    let mut value = T::default();
+    ok(get((&raw mut value).cast()));
+    value
+}
+
+/// How many profiles have the counts of a fixture whose kernels have run `runs` times.
+pub fn fixtures(profiles: &[(String, Profile)], runs: u64) -> usize {
+    let fixtures = profiles.iter().filter(|(_, p)| p.is_fixture(runs));
+    fixtures.count()
+}
+
 unsafe extern "C" fn push<H>(handle: H, data: *mut c_void) -> Status {
     // SAFETY: every caller passes a vector.
     unsafe { (*data.cast::<Vec<H>>()).push(handle) };
     Status::SUCCESS
 }
 
+/// A function of devprof.
+type Call = unsafe extern "C" fn() -> c_int;
+
 /// A process with both libraries.
 pub struct Session {
     pub hsa: Hsa,
     devprof: Library,
-    collect: unsafe extern "C" fn() -> c_int,
-    reset: unsafe extern "C" fn() -> c_int,
+    collect: Call,
+    reset: Call,
     /// The directory of the profiles.
     pub out: PathBuf,
     pub cpu: AgentHandle,
@@ -205,8 +222,7 @@ impl Session {
         // SAFETY: takes no arguments.
         assert_eq!(unsafe { (self.reset)() }, 0);
         // The next drain updates the files.
-        assert_eq!(self.collect(), (0, String::new()));
-        self.take_profiles();
+        self.drain();
     }
 
     fn find_agents(&mut self) {
@@ -228,16 +244,12 @@ impl Session {
             (hsa.hsa_amd_agent_iterate_memory_pools)(agent, push, (&raw mut pools).cast())
         });
         let found = pools.into_iter().find(|&pool| {
-            let mut of_pool = 0u32;
+            let (get, name) = (
+                hsa.hsa_amd_memory_pool_get_info,
+                HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+            );
             // SAFETY: the attribute is a u32.
-            ok(unsafe {
-                (hsa.hsa_amd_memory_pool_get_info)(
-                    pool,
-                    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
-                    (&raw mut of_pool).cast(),
-                )
-            });
-            of_pool & flags != 0
+            attribute::<u32>(|value| unsafe { get(pool, name, value) }) & flags != 0
         });
         found.expect("a pool with the flags")
     }
@@ -250,6 +262,27 @@ impl Session {
         memory
     }
 
+    /// Frees memory of a pool.
+    pub fn free(&self, memory: *mut c_void) {
+        // SAFETY: callers do not use it any more.
+        ok(unsafe { (self.hsa.hsa_amd_memory_pool_free)(memory) });
+    }
+
+    /// Copies from device memory to `to`.
+    pub fn read_into<T: Copy>(&self, from: u64, to: &mut T) {
+        let to: *mut T = to;
+        // SAFETY: callers pass the address of a loaded variable or of an allocation, of this size at least.
+        let status =
+            unsafe { (self.hsa.hsa_memory_copy)(to.cast(), from as *const c_void, size_of::<T>()) };
+        ok(status);
+    }
+
+    /// Destroys a queue that is empty.
+    pub fn destroy(&self, queue: *mut Queue) {
+        // SAFETY: callers do not use it any more. The runtime checks whether it can be destroyed.
+        ok(unsafe { (self.hsa.hsa_queue_destroy)(queue) });
+    }
+
     /// Restarts the simulator with one changed setting.
     pub fn restart_with(&mut self, name: &str, value: &str) {
         // SAFETY: the only test of this process; no other thread reads the environment now.
@@ -257,11 +290,7 @@ impl Session {
         self.restart();
     }
 
-    fn load_devprof() -> (
-        Library,
-        unsafe extern "C" fn() -> c_int,
-        unsafe extern "C" fn() -> c_int,
-    ) {
+    fn load_devprof() -> (Library, Call, Call) {
         // SAFETY: the library that is tested, and its exported functions.
         unsafe {
             let library = Library::open(Some(library("devprof")), RTLD_NOW | RTLD_LOCAL)
@@ -276,10 +305,10 @@ impl Session {
         }
     }
 
-    /// Calls the collect function. Returns its result and what it has written to stderr.
+    /// Calls the collect function. Returns its result and the text that it has written to stderr.
     pub fn collect(&self) -> (c_int, String) {
         let mut stderr = tempfile();
-        // SAFETY: descriptors of this process; that of stderr is restored. The function takes no arguments.
+        // SAFETY: descriptors of this process; stderr is restored. The function takes no arguments.
         let result = unsafe {
             let before = libc::dup(2);
             libc::dup2(stderr.as_raw_fd(), 2);
@@ -296,6 +325,19 @@ impl Session {
         let lines = text.split_inclusive('\n');
         let rest = lines.filter(|line| !line.starts_with(unobserved)).collect();
         (result, rest)
+    }
+
+    /// Collects without a loss, and returns the profiles.
+    #[track_caller]
+    pub fn drain(&self) -> Vec<(String, Profile)> {
+        self.collect_all();
+        self.take_profiles()
+    }
+
+    /// Collects without a loss.
+    #[track_caller]
+    pub fn collect_all(&self) {
+        assert_eq!(self.collect(), (0, String::new()));
     }
 
     /// Sets the fault plan and resets the counts of calls.
@@ -318,33 +360,19 @@ impl Session {
         let (mut reader, mut executable) = Default::default();
         // SAFETY: `file` outlives the reader, and callers keep it until the executable is unloaded.
         unsafe {
-            ok((self.hsa.hsa_code_object_reader_create_from_memory)(
-                file.as_ptr().cast(),
-                file.len(),
-                &mut reader,
-            ));
-            ok((self.hsa.hsa_executable_create_alt)(
-                0,
-                0,
-                std::ptr::null(),
-                &mut executable,
-            ));
-            let status = (self.hsa.hsa_executable_load_agent_code_object)(
-                executable,
-                agent,
-                reader,
-                std::ptr::null(),
-                std::ptr::null_mut(),
-            );
+            let read = self.hsa.hsa_code_object_reader_create_from_memory;
+            ok(read(file.as_ptr().cast(), file.len(), &mut reader));
+            let options = std::ptr::null();
+            let create = self.hsa.hsa_executable_create_alt;
+            ok(create(0, 0, options, &mut executable));
+            let load = self.hsa.hsa_executable_load_agent_code_object;
+            let status = load(executable, agent, reader, options, std::ptr::null_mut());
             ok((self.hsa.hsa_code_object_reader_destroy)(reader));
             if status != Status::SUCCESS {
-                ok((self.hsa.hsa_executable_destroy)(executable));
+                self.unload(executable);
                 return Err(status);
             }
-            ok((self.hsa.hsa_executable_freeze)(
-                executable,
-                std::ptr::null(),
-            ));
+            ok((self.hsa.hsa_executable_freeze)(executable, options));
         }
         Ok(executable)
     }
@@ -369,22 +397,19 @@ impl Session {
         attribute: u32,
     ) -> T {
         let name = CString::new(name).expect("a name");
-        let (mut symbol, mut value) = (SymbolHandle::default(), T::default());
+        let mut symbol = SymbolHandle::default();
+        let find = self.hsa.hsa_executable_get_symbol_by_name;
+        // SAFETY: as specified by HSA.
+        ok(unsafe { find(executable, name.as_ptr(), &agent, &mut symbol) });
+        let get = self.hsa.hsa_executable_symbol_get_info;
         // SAFETY: the test asks for attributes of type T.
-        unsafe {
-            ok((self.hsa.hsa_executable_get_symbol_by_name)(
-                executable,
-                name.as_ptr(),
-                &agent,
-                &mut symbol,
-            ));
-            ok((self.hsa.hsa_executable_symbol_get_info)(
-                symbol,
-                attribute,
-                (&raw mut value).cast(),
-            ));
-        }
-        value
+        self::attribute(|value| unsafe { get(symbol, attribute, value) })
+    }
+
+    /// The address of a variable.
+    pub fn variable(&self, executable: ExecutableHandle, agent: AgentHandle, name: &str) -> u64 {
+        let address = HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS;
+        self.symbol(executable, agent, name, address)
     }
 
     /// Runs both kernels of a fixture with 64 work-items and waits for them. Returns the dispatches' times.
@@ -401,28 +426,24 @@ impl Session {
     ) -> Vec<DispatchTime> {
         let queue = self.queue(agent, HSA_QUEUE_TYPE_MULTI);
         let times = self.run_on(queue, executable, agent, limit);
-        // SAFETY: its packets are done.
-        ok(unsafe { (self.hsa.hsa_queue_destroy)(queue) });
+        self.destroy(queue);
         times
     }
 
     /// Creates a queue of 64 packets, unless queues of this type have a fixed size.
     pub fn queue(&self, agent: AgentHandle, kind: u32) -> *mut Queue {
-        let mut queue = std::ptr::null_mut();
-        // SAFETY: as specified by HSA.
-        ok(unsafe {
-            (self.hsa.hsa_queue_create)(
-                agent,
-                64,
-                kind,
-                None,
-                std::ptr::null_mut(),
-                u32::MAX,
-                u32::MAX,
-                &mut queue,
-            )
-        });
+        let (status, queue) = self.try_queue(agent, 64, kind);
+        ok(status);
         queue
+    }
+
+    /// Creates a queue of `size` packets.
+    pub fn try_queue(&self, agent: AgentHandle, size: u32, kind: u32) -> (Status, *mut Queue) {
+        let (mut queue, data, most) = (std::ptr::null_mut(), std::ptr::null_mut(), u32::MAX);
+        let create = self.hsa.hsa_queue_create;
+        // SAFETY: as specified by HSA.
+        let status = unsafe { create(agent, size, kind, None, data, most, most, &mut queue) };
+        (status, queue)
     }
 
     /// Like [`Session::run_for`], on an existing queue.
@@ -440,8 +461,7 @@ impl Session {
             let packet = self.kernel(executable, agent, kernel, arguments);
             self.submit(queue, agent, packet, limit)
         });
-        // SAFETY: the kernels are done.
-        ok(unsafe { (self.hsa.hsa_amd_memory_pool_free)(arguments.cast()) });
+        self.free(arguments.cast());
         times.into()
     }
 
