@@ -5,7 +5,7 @@ use crate::cupti::CUptiResult;
 use crate::driver::{CUcontext, CUstream};
 use std::ffi::c_char;
 
-/// The oldest version of CUPTI (`cuptiGetVersion`) that has all functions of this module: that of CUDA 11.8.
+/// The oldest version of CUPTI (`cuptiGetVersion`) that has all functions of this module. CUDA 11.8 has it.
 pub const OLDEST_VERSION: u32 = 18;
 
 /// `CUPTI_ACTIVITY_KIND_MEMCPY`
@@ -43,11 +43,9 @@ pub mod memcpy_kind {
     pub const DTOD: u8 = 8;
     /// Host to host.
     pub const HTOH: u8 = 9;
-    /// Between two devices.
-    pub const PTOP: u8 = 10;
 }
 
-/// The beginning of `CUpti_ActivityKernel10` and of its earlier versions. Times are those of the timestamp callback, 0 if
+/// The beginning of `CUpti_ActivityKernel10` and of its earlier versions. Times are of the timestamp callback's clock, 0 if
 /// they are unknown.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -225,7 +223,7 @@ functions! {
     cuptiActivityGetNumDroppedRecords(context: CUcontext, streamId: u32, dropped: *mut usize) -> CUptiResult;
     /// The number of a context in records.
     cuptiGetContextId(context: CUcontext, contextId: *mut u32) -> CUptiResult;
-    /// The number of a stream in records. `perThreadStream`: whether the null stream is that of each thread.
+    /// The number of a stream in records. `perThreadStream`: whether the null stream is each thread's own.
     cuptiGetStreamIdEx(context: CUcontext, stream: CUstream, perThreadStream: u8, streamId: *mut u32) -> CUptiResult;
     /// Enables or disables all callbacks of a domain.
     cuptiEnableDomain(enable: u32, subscriber: crate::cupti::CUpti_SubscriberHandle, domain: std::ffi::c_uint) -> CUptiResult;

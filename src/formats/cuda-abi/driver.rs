@@ -54,8 +54,6 @@ impl CUresult {
     pub const SUCCESS: CUresult = CUresult(0);
     /// `CUDA_ERROR_NOT_INITIALIZED`
     pub const NOT_INITIALIZED: CUresult = CUresult(3);
-    /// `CUDA_ERROR_DEINITIALIZED`: the driver is shutting down.
-    pub const DEINITIALIZED: CUresult = CUresult(4);
     /// `CUDA_ERROR_NOT_FOUND`: there is no such symbol.
     pub const NOT_FOUND: CUresult = CUresult(500);
     /// `CUDA_ERROR_NOT_READY`: a stream is still busy.

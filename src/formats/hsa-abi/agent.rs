@@ -155,8 +155,6 @@ constants! {
         HSA_ISA_INFO_CALL_CONVENTION_COUNT = 2;
         /// u32, work-items.
         HSA_ISA_INFO_CALL_CONVENTION_INFO_WAVEFRONT_SIZE = 3;
-        /// u32.
-        HSA_ISA_INFO_CALL_CONVENTION_INFO_WAVEFRONTS_PER_COMPUTE_UNIT = 4;
         /// `[bool; 2]`.
         HSA_ISA_INFO_MACHINE_MODELS = 5;
         /// `[bool; 2]`.

@@ -6,7 +6,6 @@ use std::ffi::c_void;
 
 constants! {
     "`hsa_executable_state_t` (hsa.h)": u32 {
-        HSA_EXECUTABLE_STATE_UNFROZEN = 0;
         HSA_EXECUTABLE_STATE_FROZEN = 1;
     }
     "`hsa_executable_info_t` (hsa.h)": u32 {
@@ -26,12 +25,10 @@ constants! {
         HSA_SYMBOL_LINKAGE_PROGRAM = 1;
     }
     "`hsa_variable_allocation_t` (hsa.h)": u32 {
-        HSA_VARIABLE_ALLOCATION_AGENT = 0;
         HSA_VARIABLE_ALLOCATION_PROGRAM = 1;
     }
     "`hsa_variable_segment_t` (hsa.h)": u32 {
         HSA_VARIABLE_SEGMENT_GLOBAL = 0;
-        HSA_VARIABLE_SEGMENT_READONLY = 1;
     }
     "`hsa_executable_symbol_info_t` (hsa.h)": u32 {
         /// An `hsa_symbol_kind_t`, u32.

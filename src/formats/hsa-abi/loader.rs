@@ -6,12 +6,9 @@ use std::ffi::{c_int, c_void};
 
 constants! {
     "`hsa_ven_amd_loader_code_object_storage_type_t` (hsa_ven_amd_loader.h)": u32 {
-        HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_NONE = 0;
-        HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_FILE = 1;
         HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY = 2;
     }
     "`hsa_ven_amd_loader_loaded_code_object_kind_t` (hsa_ven_amd_loader.h)": u32 {
-        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_KIND_PROGRAM = 1;
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_KIND_AGENT = 2;
     }
     "`hsa_ven_amd_loader_loaded_code_object_info_t` (hsa_ven_amd_loader.h)": u32 {
@@ -27,8 +24,6 @@ constants! {
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE = 5;
         /// u64, bytes.
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE = 6;
-        /// A file descriptor, `int`.
-        HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_FILE = 7;
         /// i64, bytes between the addresses in the ELF file and those in the agent's memory.
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA = 8;
         /// u64, an address in the agent's memory.

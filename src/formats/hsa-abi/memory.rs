@@ -5,15 +5,6 @@ use crate::status::Status;
 use std::ffi::c_void;
 
 constants! {
-    "`hsa_region_segment_t` (hsa.h)": u32 {
-        HSA_REGION_SEGMENT_GLOBAL = 0;
-        HSA_REGION_SEGMENT_GROUP = 3;
-    }
-    "`hsa_region_global_flag_t` (hsa.h)": u32 {
-        HSA_REGION_GLOBAL_FLAG_KERNARG = 1;
-        HSA_REGION_GLOBAL_FLAG_FINE_GRAINED = 2;
-        HSA_REGION_GLOBAL_FLAG_COARSE_GRAINED = 4;
-    }
     "`hsa_region_info_t` (hsa.h)": u32 {
         /// An `hsa_region_segment_t`, u32.
         HSA_REGION_INFO_SEGMENT = 0;
@@ -89,7 +80,6 @@ constants! {
     }
     "`hsa_amd_link_info_type_t` (hsa_ext_amd.h)": u32 {
         HSA_AMD_LINK_INFO_TYPE_PCIE = 2;
-        HSA_AMD_LINK_INFO_TYPE_XGMI = 4;
     }
     "`hsa_amd_pointer_type_t` (hsa_ext_amd.h)": u32 {
         HSA_EXT_POINTER_TYPE_UNKNOWN = 0;
@@ -100,7 +90,6 @@ constants! {
     "`hsa_amd_sdma_engine_id_t` (hsa_ext_amd.h)": u32 {
         HSA_AMD_SDMA_ENGINE_0 = 0x1;
         HSA_AMD_SDMA_ENGINE_1 = 0x2;
-        HSA_AMD_SDMA_ENGINE_15 = 0x8000;
     }
 }
 

@@ -19,8 +19,6 @@ constants! {
     "The engine of [`QueueCreateDesc`] (hsa_ext_amd.h)": u8 {
         /// A queue for kernels.
         HSA_AMD_QUEUE_ENGINE_COMPUTE = 0;
-        /// A queue for copies.
-        HSA_AMD_QUEUE_ENGINE_SDMA = 1;
         /// A queue of an AI engine.
         HSA_AMD_QUEUE_ENGINE_AIE = 2;
     }
@@ -35,10 +33,6 @@ constants! {
         HSA_AMD_MEMORY_COPY_OP_LINEAR_BROADCAST = 1;
         /// Exchanges the contents.
         HSA_AMD_MEMORY_COPY_OP_LINEAR_SWAP = 2;
-        /// The source is the address of a pointer.
-        HSA_AMD_MEMORY_COPY_OP_LINEAR_INDIRECT_SRC = 3;
-        /// The destination is the address of a pointer.
-        HSA_AMD_MEMORY_COPY_OP_LINEAR_INDIRECT_DST = 4;
         /// Both are addresses of pointers.
         HSA_AMD_MEMORY_COPY_OP_LINEAR_INDIRECT_SRCDST = 5;
     }
@@ -116,13 +110,13 @@ pub struct MemoryCopyOp {
     pub traffic_class: u16,
     /// Decremented when all entries are complete.
     pub completion: SignalHandle,
-    /// An address, or that of a list of addresses.
+    /// An address, or the address of a list of addresses.
     pub from: u64,
     /// The source's agent, also for a list.
     pub from_agent: AgentHandle,
     /// An [`AgentHandle`], or the address of a list of them.
     pub to_agent: u64,
-    /// An address, or that of a list of addresses.
+    /// An address, or the address of a list of addresses.
     pub to: u64,
     /// Bytes, or the address of a list of `usize`. For an exchange without lists, the bytes of the source.
     pub size: u64,

@@ -16,7 +16,6 @@ constants! {
     }
     "`hsa_wait_state_t` (hsa.h)": u32 {
         HSA_WAIT_STATE_BLOCKED = 0;
-        HSA_WAIT_STATE_ACTIVE = 1;
     }
     "`hsa_amd_signal_attribute_t` (hsa_ext_amd.h)": u64 {
         /// The signal raises no interrupt, so that a waiting host has to poll.
