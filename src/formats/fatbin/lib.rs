@@ -7,8 +7,6 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-use core::fmt;
-
 /// 0xBA55ED50.
 pub const MAGIC: &[u8] = b"\x50\xed\x55\xba";
 /// Size of the header of a fat binary in bytes.
@@ -88,17 +86,27 @@ pub struct Entry {
 }
 
 /// Why a header cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
+    #[error("truncated header of a fat binary: {HEADER} bytes needed, {available} available")]
     Truncated { available: u64 },
+    #[error("not a fat binary")]
     Magic,
+    #[error("fat binary version {0} is not supported; version 1 is")]
     Version(u16),
+    #[error("a fat binary claims a header of {0} bytes, less than {HEADER}")]
     HeaderSize(u64),
+    #[error("a fat binary claims {claimed} bytes, but there are {available}")]
     Size { claimed: u64, available: u64 },
+    #[error("truncated header of an entry: {ENTRY} bytes needed, {available} available")]
     EntryTruncated { available: u64 },
+    #[error("an entry claims a header of {0} bytes")]
     EntryHeaderSize(u64),
+    #[error("an entry claims {claimed} bytes, but there are {available} with its header")]
     EntrySize { claimed: u64, available: u64 },
+    #[error("an entry claims two compression methods: flags {flags:#x}")]
     EntryMethods { flags: u64 },
+    #[error("an entry claims {claimed} compressed bytes, but has {available}")]
     EntryPackedSize { claimed: u64, available: u64 },
 }
 
@@ -115,51 +123,6 @@ impl Damage {
         }
     }
 }
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Damage::Truncated { available } => write!(
-                f,
-                "truncated header of a fat binary: {HEADER} bytes needed, {available} available"
-            ),
-            Damage::Magic => write!(f, "not a fat binary"),
-            Damage::Version(version) => write!(
-                f,
-                "fat binary version {version} is not supported; version 1 is"
-            ),
-            Damage::HeaderSize(size) => write!(
-                f,
-                "a fat binary claims a header of {size} bytes, less than {HEADER}"
-            ),
-            Damage::Size { claimed, available } => write!(
-                f,
-                "a fat binary claims {claimed} bytes, but there are {available}"
-            ),
-            Damage::EntryTruncated { available } => write!(
-                f,
-                "truncated header of an entry: {ENTRY} bytes needed, {available} available"
-            ),
-            Damage::EntryHeaderSize(size) => {
-                write!(f, "an entry claims a header of {size} bytes")
-            }
-            Damage::EntrySize { claimed, available } => write!(
-                f,
-                "an entry claims {claimed} bytes, but there are {available} with its header"
-            ),
-            Damage::EntryMethods { flags } => write!(
-                f,
-                "an entry claims two compression methods: flags {flags:#x}"
-            ),
-            Damage::EntryPackedSize { claimed, available } => write!(
-                f,
-                "an entry claims {claimed} compressed bytes, but has {available}"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for Damage {}
 
 /// Reads the header of a fat binary. `head`: its first bytes, at least [`HEADER`]. `available`: the number of bytes that
 /// the fat binary can have.
