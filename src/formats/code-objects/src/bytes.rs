@@ -170,17 +170,8 @@ impl Bytes {
 
     /// Writes all bytes to `to`. Returns their digest.
     pub fn copy_to(&self, to: &mut dyn Write) -> io::Result<u128> {
-        let mut digest = Xxh3::new();
-        let mut buffer = vec![0; CHUNK];
-        let mut reader = self.reader();
-        loop {
-            let n = reader.read(&mut buffer)?;
-            if n == 0 {
-                return Ok(digest.digest128());
-            }
-            digest.update(&buffer[..n]);
-            to.write_all(&buffer[..n])?;
-        }
+        let (_, digest) = copy(&mut self.reader(), to)?;
+        Ok(digest)
     }
 
     /// XXH3 (128 bits) of all bytes.
@@ -212,24 +203,34 @@ impl Bytes {
 
     /// Copies a stream to a temporary file in `dir`.
     pub fn unpack(stream: &mut dyn Read, dir: &Path) -> io::Result<Bytes> {
-        let mut file = tempfile::Builder::new()
-            .prefix(".devprof-")
-            .tempfile_in(dir)?;
-        let mut digest = Xxh3::new();
-        let mut buffer = vec![0; CHUNK];
-        let mut size = 0;
-        loop {
-            let n = read_some(stream, &mut buffer)?;
-            if n == 0 {
-                break;
-            }
-            digest.update(&buffer[..n]);
-            file.write_all(&buffer[..n])?;
-            size += n as u64;
-        }
+        let mut file = temporary(dir)?;
+        let (size, digest) = copy(stream, &mut file)?;
         let mut bytes = Bytes::of(Store::Unpacked(file), size);
-        bytes.digest = Some(digest.digest128());
+        bytes.digest = Some(digest);
         Ok(bytes)
+    }
+}
+
+/// Creates a temporary file.
+pub fn temporary(dir: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".devprof-")
+        .tempfile_in(dir)
+}
+
+/// Copies a stream. Returns the number of bytes and their digest.
+fn copy(stream: &mut dyn Read, to: &mut dyn Write) -> io::Result<(u64, u128)> {
+    let mut digest = Xxh3::new();
+    let mut buffer = vec![0; CHUNK];
+    let mut size = 0;
+    loop {
+        let n = read_some(stream, &mut buffer)?;
+        if n == 0 {
+            return Ok((size, digest.digest128()));
+        }
+        digest.update(&buffer[..n]);
+        to.write_all(&buffer[..n])?;
+        size += n as u64;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes code objects to files, each once. The name has the target and identifies the code object, and is the same in
 //! every run.
 
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, temporary};
 use crate::found::What;
 use crate::location::Location;
 use crate::object::CodeObject;
@@ -173,12 +173,6 @@ impl Writer<'_> {
         );
         Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
     }
-}
-
-fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix(".devprof-")
-        .tempfile_in(dir)
 }
 
 /// Makes a result readable by everyone; temporary files are readable by their owner only.

@@ -61,15 +61,9 @@ pub fn raw(bytes: &Bytes, bits: u8, big_endian: bool) -> (Raw, Option<Error>) {
     (raw, problem)
 }
 
-/// Why the end of a profile was not found.
-enum EndError {
-    Bytes(Error),
-    Profile(profraw::Error),
-}
-
-impl From<profraw::Error> for EndError {
-    fn from(error: profraw::Error) -> EndError {
-        EndError::Profile(error)
+impl From<profraw::Error> for Error {
+    fn from(error: profraw::Error) -> Error {
+        Error::new(0, format!("raw profile: {error}"))
     }
 }
 
@@ -98,8 +92,8 @@ impl Raw {
                 .head(MAX_HEADER_SIZE as u64)
                 .map_err(|error| error.shifted(at))?;
             let size = usize::try_from(rest.size()).unwrap_or(usize::MAX);
-            let layout = Layout::of_file(&head, size)
-                .map_err(|error| Error::new(at, format!("raw profile: {error}")))?;
+            let layout =
+                Layout::of_file(&head, size).map_err(|error| Error::from(error).shifted(at))?;
             let header = &layout.header;
             self.profiles += 1;
             let add = |sum: &mut Option<u64>, more| {
@@ -113,12 +107,8 @@ impl Raw {
                 self.binary_ids = binary_ids(&ids);
             }
             let read = |range: Range<usize>| rest.read(range.start as u64, range.len() as u64);
-            let end =
-                profraw::end_of_file(&layout, size, |range| read(range).map_err(EndError::Bytes));
-            at += end.map_err(|why| match why {
-                EndError::Bytes(error) => error.shifted(at),
-                EndError::Profile(error) => Error::new(at, format!("raw profile: {error}")),
-            })? as u64;
+            let end = profraw::end_of_file(&layout, size, read);
+            at += end.map_err(|error: Error| error.shifted(at))? as u64;
         }
         Ok(())
     }

@@ -93,7 +93,21 @@ struct Walk<'a, 'b> {
     open: HashSet<FileId>,
 }
 
-const NEXT: ControlFlow<()> = ControlFlow::Continue(());
+/// Why the rest of a part is not read.
+enum Stop {
+    /// `each` ended the walk.
+    Ended,
+    /// It is damaged. The offset is in the part.
+    Damaged(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Damaged(error)
+    }
+}
+
+type Walked<T = ()> = Result<T, Stop>;
 
 impl<'a, 'b> Walk<'a, 'b> {
     fn new(options: Options<'a>, each: Each<'b>) -> Self {
@@ -106,7 +120,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    fn found(&mut self, location: &Location, what: What, bytes: Option<Bytes>) -> ControlFlow<()> {
+    fn found(&mut self, location: &Location, what: What, bytes: Option<Bytes>) -> Walked {
         let found = Found {
             location: location.clone(),
             what,
@@ -123,38 +137,47 @@ impl<'a, 'b> Walk<'a, 'b> {
                 bytes: None,
                 ..found
             });
-            return ControlFlow::Break(());
+            return Err(Stop::Ended);
         }
-        (self.each)(found)
+        match (self.each)(found) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Stop::Ended),
+        }
     }
 
-    fn damage(&mut self, location: &Location, error: Error) -> ControlFlow<()> {
+    fn damage(&mut self, location: &Location, error: Error) -> Walked {
         let why = error.message;
         self.found(&location.at(error.offset), What::Damage { why }, None)
     }
 
-    fn damages(&mut self, location: &Location, all: Vec<Error>) -> ControlFlow<()> {
+    fn damages(&mut self, location: &Location, all: Vec<Error>) -> Walked {
         let mut all = all.into_iter();
         all.try_for_each(|error| self.damage(location, error))
     }
 
+    /// Reports damage that has ended a part. The caller goes on after the part, whose result is `None`.
+    fn after_damage<T>(&mut self, location: &Location, result: Walked<T>) -> Walked<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(Stop::Damaged(error)) => self.damage(location, error).map(|()| None),
+            Err(Stop::Ended) => Err(Stop::Ended),
+        }
+    }
+
     /// A file of any kind.
-    fn bytes(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
+    fn bytes(&mut self, location: &Location, bytes: &Bytes) -> Walked {
         if self.depth == MAX_DEPTH {
             let what = format!("more than {MAX_DEPTH} nested containers");
             return self.damage(location, Error::new(0, what));
         }
         self.depth += 1;
-        let flow = self.by_kind(location, bytes);
+        let walked = self.by_kind(location, bytes);
         self.depth -= 1;
-        flow
+        self.after_damage(location, walked).map(drop)
     }
 
-    fn by_kind(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
-        let head = match bytes.head(64) {
-            Ok(head) => head,
-            Err(error) => return self.damage(location, error),
-        };
+    fn by_kind(&mut self, location: &Location, bytes: &Bytes) -> Walked {
+        let head = bytes.head(64)?;
         let what = match Kind::of(&head) {
             Kind::Elf => return self.elf(location, bytes, &head),
             Kind::Archive => return self.archive(location, bytes),
@@ -167,16 +190,12 @@ impl<'a, 'b> Walk<'a, 'b> {
             }) => {
                 let (raw, problem) = profile::raw(bytes, bits, big_endian);
                 self.found(location, What::RawProfile(raw), Some(bytes.clone()))?;
-                return problem.map_or(NEXT, |error| self.damage(location, error));
+                return problem.map_or(Ok(()), |error| Err(error.into()));
             }
-            Kind::Profile(ProfileKind::Indexed { version }) => match profile::indexed(version) {
-                Ok(profile) => What::Profile(profile),
-                Err(error) => return self.damage(location, error),
-            },
-            Kind::Trace => match profile::trace(bytes) {
-                Ok(trace) => What::Trace(trace),
-                Err(error) => return self.damage(location, error),
-            },
+            Kind::Profile(ProfileKind::Indexed { version }) => {
+                What::Profile(profile::indexed(version)?)
+            }
+            Kind::Trace => What::Trace(profile::trace(bytes)?),
             Kind::Bitcode => What::Bitcode,
             Kind::SpirV => What::SpirV,
             Kind::Unknown => What::Unknown {
@@ -186,37 +205,31 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.found(location, what, Some(bytes.clone()))
     }
 
-    fn elf(&mut self, location: &Location, bytes: &Bytes, head: &[u8]) -> ControlFlow<()> {
+    fn wants(&self, target: &Target) -> bool {
+        self.options.wanted.is_none_or(|wanted| wanted(target))
+    }
+
+    fn elf(&mut self, location: &Location, bytes: &Bytes, head: &[u8]) -> Walked {
         let target = amd::target(head);
-        if let (Some(target), Some(wanted)) = (&target, self.options.wanted)
-            && !wanted(target)
-        {
-            return NEXT;
+        if target.as_ref().is_some_and(|target| !self.wants(target)) {
+            return Ok(());
         }
-        let elf = match Elf::read(bytes) {
-            Ok(elf) => elf,
-            Err(error) => return self.damage(location, error),
-        };
+        let elf = Elf::read(bytes)?;
         let (object, problems) = match target {
             Some(_) => amd::read(elf),
             None if elf.header.e_machine == cuda::MACHINE => cubin::read(elf),
             None => return self.host(location, elf),
         };
         // A cubin's header does not have all of its target.
-        if object.is_cuda()
-            && self
-                .options
-                .wanted
-                .is_some_and(|wanted| !wanted(&object.target))
-        {
-            return NEXT;
+        if object.is_cuda() && !self.wants(&object.target) {
+            return Ok(());
         }
         let what = What::CodeObject(Box::new(object));
         self.found(location, what, Some(bytes.clone()))?;
         self.damages(location, problems)
     }
 
-    fn host(&mut self, location: &Location, mut elf: Elf) -> ControlFlow<()> {
+    fn host(&mut self, location: &Location, mut elf: Elf) -> Walked {
         let (host, sections, problems) = host::read(&mut elf);
         self.found(location, What::Host(host), Some(elf.bytes.clone()))?;
         self.damages(location, problems)?;
@@ -235,45 +248,46 @@ impl<'a, 'b> Walk<'a, 'b> {
             };
             end = offset + part.size();
             let inner = location.step(step, offset);
-            let is_zero = part
-                .head(4096)
-                .is_ok_and(|head| head.iter().all(|&byte| byte == 0));
-            if part.size() == 0 || is_zero && host::is_in_kpack(&elf) {
+            if part.size() == 0 || is_zero(&part, 4096) && host::is_in_kpack(&elf) {
                 continue;
             }
             self.bytes(&inner, &part)?;
         }
-        NEXT
+        Ok(())
     }
 
-    fn archive(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
-        let members = match archive::Members::new(bytes) {
-            Ok(members) => members,
-            Err(error) => return self.damage(location, error),
-        };
+    /// A part of a container at `location`. An empty one is skipped.
+    fn part(
+        &mut self,
+        location: &Location,
+        inner: &Location,
+        part: Result<Bytes, Error>,
+    ) -> Walked {
+        match part {
+            Ok(part) if part.size() > 0 => self.bytes(inner, &part),
+            Ok(_) => Ok(()),
+            Err(error) => self.damage(location, error),
+        }
+    }
+
+    fn archive(&mut self, location: &Location, bytes: &Bytes) -> Walked {
+        let members = archive::Members::new(bytes)?;
         let thin = members.thin;
         self.found(location, What::Archive { thin }, Some(bytes.clone()))?;
         for member in members {
-            let member = match member {
-                Ok(member) => member,
-                Err(error) => return self.damage(location, error),
-            };
+            let member = member?;
             if thin {
                 self.thin_member(location, &member)?;
                 continue;
             }
             let inner = location.step(Step::Member(member.name.clone()), member.at);
-            match bytes.slice(member.at, member.size) {
-                Ok(part) if part.size() > 0 => self.bytes(&inner, &part)?,
-                Ok(_) => {}
-                Err(error) => self.damage(location, error)?,
-            }
+            self.part(location, &inner, bytes.slice(member.at, member.size))?;
         }
-        NEXT
+        Ok(())
     }
 
     /// A member of a thin archive: a file, or a member of another archive. The name is relative to the thin archive.
-    fn thin_member(&mut self, location: &Location, member: &archive::Member) -> ControlFlow<()> {
+    fn thin_member(&mut self, location: &Location, member: &archive::Member) -> Walked {
         let dir = location.file.parent().unwrap_or(Path::new(""));
         let file: PathBuf = dir.join(&member.name);
         let mut inner = location.step(Step::Member(member.name.clone()), 0);
@@ -306,7 +320,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     /// Bundles, one after another, with zeros between them.
-    fn bundles(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
+    fn bundles(&mut self, location: &Location, bytes: &Bytes) -> Walked {
         let mut at = 0;
         let mut number = 0;
         while at < bytes.size() {
@@ -315,32 +329,21 @@ impl<'a, 'b> Walk<'a, 'b> {
             let rest = bytes.from(at);
             let is_packed = rest.head(4).is_ok_and(|head| head == packed::MAGIC);
             let size = if is_packed {
-                self.packed(&inner, &rest)?
+                self.packed(&inner, &rest)
             } else {
-                self.bundle(&inner, &rest)?
+                self.bundle(&inner, &rest).map(Some)
             };
             // If its size is unknown, search for the next magic.
+            let size = self.after_damage(&inner, size)?.flatten();
             let after = at + size.unwrap_or(4).max(4);
-            at = match bundle::next(bytes, after) {
-                Ok(next) => next.unwrap_or(bytes.size()),
-                Err(error) => {
-                    self.damage(location, error)?;
-                    break;
-                }
-            };
+            at = bundle::next(bytes, after)?.unwrap_or(bytes.size());
         }
-        NEXT
+        Ok(())
     }
 
-    /// A bundle that is not compressed. Returns its size, if it is known.
-    fn bundle(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
-        let bundle = match bundle::read(&mut bytes.reader(), bytes.size()) {
-            Ok(bundle) => bundle,
-            Err(error) => {
-                self.damage(location, error)?;
-                return ControlFlow::Continue(None);
-            }
-        };
+    /// A bundle that is not compressed. Returns its size.
+    fn bundle(&mut self, location: &Location, bytes: &Bytes) -> Walked<u64> {
+        let bundle = bundle::read(&mut bytes.reader(), bytes.size())?;
         let what = What::Bundle(Bundle {
             entries: bundle.entries.iter().map(|e| e.id.clone()).collect(),
             packed: None,
@@ -349,37 +352,24 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.found(location, what, all.ok())?;
         for entry in bundle.in_order() {
             let inner = location.step(step(entry), entry.offset);
-            match bytes.slice(entry.offset, entry.size) {
-                Ok(part) => self.bytes(&inner, &part)?,
-                Err(error) => self.damage(location, error)?,
-            }
+            self.part(location, &inner, bytes.slice(entry.offset, entry.size))?;
         }
         self.damages(location, bundle.problems)?;
-        ControlFlow::Continue(Some(bundle.end))
+        Ok(bundle.end)
     }
 
     /// A compressed bundle. Returns its size, if it is known.
-    fn packed(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
-        let header = match packed::read(bytes) {
-            Ok(header) => header,
-            Err(error) => {
-                self.damage(location, error)?;
-                return ControlFlow::Continue(None);
-            }
-        };
-        let claimed = header.packed;
+    fn packed(&mut self, location: &Location, bytes: &Bytes) -> Walked<Option<u64>> {
+        let header = packed::read(bytes)?;
+        let (start, claimed) = (header.header, header.packed);
         let stream = match claimed {
-            Some(size) => bytes.slice(header.header, size - header.header),
-            None => Ok(bytes.from(header.header)),
+            // `read` has compared it with the size of the data.
+            Some(size) => bytes.slice(start, size - start)?,
+            None => bytes.from(start),
         };
-        let size = match stream {
-            Ok(stream) => self.unpack(location, header.clone(), &stream)?,
-            Err(error) => {
-                self.damage(location, error)?;
-                None
-            }
-        };
-        ControlFlow::Continue(claimed.or(size.map(|size| header.header + size)))
+        let size = self.unpack(location, header, &stream);
+        let size = self.after_damage(location, size)?.flatten();
+        Ok(claimed.or(size.map(|size| start + size)))
     }
 
     /// Walks through a compressed bundle while it is unpacked. Returns the size of the compressed stream.
@@ -388,25 +378,17 @@ impl<'a, 'b> Walk<'a, 'b> {
         location: &Location,
         header: Packed,
         stream: &Bytes,
-    ) -> ControlFlow<(), Option<u64>> {
+    ) -> Walked<Option<u64>> {
         let method = header.method.name();
         let at = header.header;
         let failed = |why: String| Error::new(at, format!("cannot decompress ({method}): {why}"));
         let unpacked = header.unpacked;
-        let mut unpacker = match Unpacker::new(stream, header.method, unpacked) {
-            Ok(unpacker) => unpacker,
-            Err(error) => {
-                self.damage(location, failed(error.to_string()))?;
-                return ControlFlow::Continue(None);
-            }
-        };
+        let unpacker = Unpacker::new(stream, header.method, unpacked);
+        let mut unpacker = unpacker.map_err(|error| failed(error.to_string()))?;
         let inside = location.step(Step::Unpacked, 0);
-        let bundle = match bundle::read(&mut unpacker, unpacked) {
-            Ok(bundle) => bundle,
-            Err(error) => {
-                self.damage(&inside, error)?;
-                return ControlFlow::Continue(None);
-            }
+        let bundle = bundle::read(&mut unpacker, unpacked).map_err(Stop::Damaged);
+        let Some(bundle) = self.after_damage(&inside, bundle)? else {
+            return Ok(None);
         };
         let what = What::Bundle(Bundle {
             entries: bundle.entries.iter().map(|e| e.id.clone()).collect(),
@@ -431,18 +413,12 @@ impl<'a, 'b> Walk<'a, 'b> {
             if let Err(error) = result {
                 self.damage(location, failed(format!("at {:#x}: {error}", entry.offset)))?;
                 self.damages(&inside, bundle.problems)?;
-                return ControlFlow::Continue(None);
+                return Ok(None);
             }
             done = entry.offset + entry.size;
         }
         self.damages(&inside, bundle.problems)?;
-        match unpacker.finish(stream) {
-            Ok(size) => ControlFlow::Continue(Some(size)),
-            Err(why) => {
-                self.damage(location, failed(why))?;
-                ControlFlow::Continue(None)
-            }
-        }
+        Ok(Some(unpacker.finish(stream).map_err(failed)?))
     }
 
     /// A file that is read from a stream. `size`: in bytes, if it is known. Returns the stream's error, after which the rest
@@ -452,21 +428,19 @@ impl<'a, 'b> Walk<'a, 'b> {
         location: &Location,
         mut stream: &mut dyn Read,
         size: Option<u64>,
-    ) -> ControlFlow<(), io::Result<()>> {
+    ) -> Walked<io::Result<()>> {
         let mut head = Vec::new();
         if let Err(error) = (&mut stream).take(64).read_to_end(&mut head) {
-            return ControlFlow::Continue(Err(error));
+            return Ok(Err(error));
         }
         let target = amd::target(&head);
-        if let (Some(target), Some(wanted)) = (&target, self.options.wanted)
-            && !wanted(target)
-        {
+        if target.as_ref().is_some_and(|target| !self.wants(target)) {
             let skipped = io::copy(stream, &mut io::sink());
             let check = |n: u64| match size {
                 Some(size) if head.len() as u64 + n < size => Err(cut_off()),
                 _ => Ok(()),
             };
-            return ControlFlow::Continue(skipped.and_then(check));
+            return Ok(skipped.and_then(check));
         }
         let bytes = match (target, self.options.unpack_to) {
             (Some(_), None) => without_code::read(stream, head, self.options.code),
@@ -478,31 +452,24 @@ impl<'a, 'b> Walk<'a, 'b> {
         };
         let bytes = match bytes {
             Ok(bytes) if size.is_none_or(|size| bytes.size() == size) => bytes,
-            Ok(_) => return ControlFlow::Continue(Err(cut_off())),
-            Err(error) => return ControlFlow::Continue(Err(error)),
+            Ok(_) => return Ok(Err(cut_off())),
+            Err(error) => return Ok(Err(error)),
         };
         self.bytes(location, &bytes)?;
-        ControlFlow::Continue(Ok(()))
+        Ok(Ok(()))
     }
 
     /// Offload binaries, one after another.
-    fn offload(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
+    fn offload(&mut self, location: &Location, bytes: &Bytes) -> Walked {
         let mut at = 0;
         let mut number = 0;
         while at < bytes.size() {
             let rest = bytes.from(at);
             let binary = match offload::read(&rest) {
                 Ok(binary) => binary,
-                Err(error) => {
-                    // Padding after the last one.
-                    if rest
-                        .head(64)
-                        .is_ok_and(|head| head.iter().all(|&byte| byte == 0))
-                    {
-                        return NEXT;
-                    }
-                    return self.damage(&location.at(at), error);
-                }
+                // Padding after the last one.
+                Err(_) if is_zero(&rest, 64) => return Ok(()),
+                Err(error) => return Err(error.shifted(at).into()),
             };
             let here = location.at(at);
             let what = What::OffloadBinary {
@@ -518,19 +485,17 @@ impl<'a, 'b> Walk<'a, 'b> {
                     Ok(part) if image.kind == "ptx" => {
                         self.ptx(&inner, image.arch.clone(), part)?
                     }
-                    Ok(part) if part.size() > 0 => self.bytes(&inner, &part)?,
-                    Ok(_) => {}
-                    Err(error) => self.damage(&here, error)?,
+                    part => self.part(&here, &inner, part)?,
                 }
             }
             self.damages(&here, binary.problems)?;
             at = (at + binary.size).next_multiple_of(8);
         }
-        NEXT
+        Ok(())
     }
 
     /// PTX of an offload binary.
-    fn ptx(&mut self, location: &Location, target: String, bytes: Bytes) -> ControlFlow<()> {
+    fn ptx(&mut self, location: &Location, target: String, bytes: Bytes) -> Walked {
         let ptx = Ptx {
             target,
             version: String::new(),
@@ -540,7 +505,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     /// Fat binaries of CUDA, one after another.
-    fn fat_binaries(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
+    fn fat_binaries(&mut self, location: &Location, bytes: &Bytes) -> Walked {
         let mut at = 0;
         let mut number = 0;
         while at < bytes.size() {
@@ -559,16 +524,13 @@ impl<'a, 'b> Walk<'a, 'b> {
                     8
                 }
             };
-            at = match fatbin::next(bytes, at + size) {
-                Ok(next) => next.unwrap_or(bytes.size()),
-                Err(error) => return self.damage(location, error),
-            };
+            at = fatbin::next(bytes, at + size)?.unwrap_or(bytes.size());
         }
-        NEXT
+        Ok(())
     }
 
     /// `bytes`: one fat binary. `at`: the offset of its first entry.
-    fn fat_binary(&mut self, location: &Location, bytes: &Bytes, mut at: u64) -> ControlFlow<()> {
+    fn fat_binary(&mut self, location: &Location, bytes: &Bytes, mut at: u64) -> Walked {
         let mut entries = Vec::new();
         let mut problem = None;
         while at < bytes.size() {
@@ -594,20 +556,18 @@ impl<'a, 'b> Walk<'a, 'b> {
             };
             let inner = location.step(step, entry.at);
             match bytes.slice(entry.at, entry.size) {
-                Ok(part) => self.fat_entry(&inner, entry, part)?,
+                Ok(part) => {
+                    let walked = self.fat_entry(&inner, entry, part);
+                    self.after_damage(&inner, walked)?;
+                }
                 Err(error) => self.damage(location, error)?,
             }
         }
-        problem.map_or(NEXT, |error| self.damage(location, error))
+        problem.map_or(Ok(()), |error| self.damage(location, error))
     }
 
     /// `bytes`: the contents of the entry.
-    fn fat_entry(
-        &mut self,
-        location: &Location,
-        entry: fatbin::Entry,
-        bytes: Bytes,
-    ) -> ControlFlow<()> {
+    fn fat_entry(&mut self, location: &Location, entry: fatbin::Entry, bytes: Bytes) -> Walked {
         match (entry.kind, entry.packed) {
             (fatbin::Kind::Ptx, packed) => {
                 let (major, minor) = entry.version;
@@ -622,21 +582,18 @@ impl<'a, 'b> Walk<'a, 'b> {
             (fatbin::Kind::Other(kind), _) => {
                 let why =
                     format!("entry of the unknown kind {kind}; 1 (PTX) and 2 (cubin) are known");
-                self.damage(location, Error::new(0, why))
+                Err(Error::new(0, why).into())
             }
             (fatbin::Kind::Cubin, None) => self.bytes(location, &bytes),
-            (fatbin::Kind::Cubin, Some(packed)) => match fatbin::unpack(&bytes, packed) {
-                Ok(unpacked) => self.bytes(&location.step(Step::Unpacked, 0), &unpacked),
-                Err(error) => self.damage(location, error),
-            },
+            (fatbin::Kind::Cubin, Some(packed)) => {
+                let unpacked = fatbin::unpack(&bytes, packed)?;
+                self.bytes(&location.step(Step::Unpacked, 0), &unpacked)
+            }
         }
     }
 
-    fn kpack(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
-        let kpack = match kpack::read(bytes) {
-            Ok(kpack) => kpack,
-            Err(error) => return self.damage(location, error),
-        };
+    fn kpack(&mut self, location: &Location, bytes: &Bytes) -> Walked {
+        let kpack = kpack::read(bytes)?;
         let what = What::Kpack(Kpack {
             group: kpack.group,
             family: kpack.family,
@@ -645,51 +602,43 @@ impl<'a, 'b> Walk<'a, 'b> {
         });
         self.found(location, what, Some(bytes.clone()))?;
         for kernels in kpack.kernels {
-            let inner = location.step(
-                Step::Kernels {
-                    binary: kernels.binary,
-                    arch: kernels.arch,
-                },
-                kernels.at,
-            );
-            let part = match bytes.slice(kernels.at, kernels.size) {
-                Ok(part) => part,
-                Err(error) => {
-                    self.damage(location, error)?;
-                    continue;
+            let step = Step::Kernels {
+                binary: kernels.binary.clone(),
+                arch: kernels.arch.clone(),
+            };
+            let inner = location.step(step, kernels.at);
+            match bytes.slice(kernels.at, kernels.size) {
+                Ok(part) => {
+                    let walked = self.kernels(&inner, &kernels, &part);
+                    self.after_damage(&inner, walked)?;
                 }
-            };
-            if !kernels.packed {
-                self.bytes(&inner, &part)?;
-                continue;
-            }
-            let failed = |why: &dyn std::fmt::Display| {
-                Error::new(0, format!("cannot decompress (zstd): {why}"))
-            };
-            let limit = packed::max_unpacked(part.size());
-            if let Some(unpacked) = kernels.unpacked.filter(|size| *size > limit) {
-                let why = format!("{} bytes claim to unpack to {unpacked}", part.size());
-                self.damage(&inner, Error::new(0, why))?;
-                continue;
-            }
-            let size = kernels.unpacked.unwrap_or(limit);
-            let unpacker = Unpacker::new(&part, packed::Method::Zstd, size);
-            let result = match unpacker {
-                Ok(mut unpacker) => {
-                    let inside = inner.step(Step::Unpacked, 0);
-                    let result = self.stream(&inside, &mut unpacker, kernels.unpacked)?;
-                    result.and_then(|()| match kernels.unpacked {
-                        Some(_) => unpacker.finish(&part).map(drop).map_err(io::Error::other),
-                        None => Ok(()),
-                    })
-                }
-                Err(error) => Err(error),
-            };
-            if let Err(error) = result {
-                self.damage(&inner, failed(&error))?;
+                Err(error) => self.damage(location, error)?,
             }
         }
         self.damages(location, kpack.problems)
+    }
+
+    /// `bytes`: one code object of a kpack archive.
+    fn kernels(&mut self, location: &Location, kernels: &kpack::Kernels, bytes: &Bytes) -> Walked {
+        if !kernels.packed {
+            return self.bytes(location, bytes);
+        }
+        let failed = |why: io::Error| Error::new(0, format!("cannot decompress (zstd): {why}"));
+        let limit = packed::max_unpacked(bytes.size());
+        if let Some(unpacked) = kernels.unpacked.filter(|size| *size > limit) {
+            let why = format!("{} bytes claim to unpack to {unpacked}", bytes.size());
+            return Err(Error::new(0, why).into());
+        }
+        let size = kernels.unpacked.unwrap_or(limit);
+        let mut unpacker = Unpacker::new(bytes, packed::Method::Zstd, size).map_err(failed)?;
+        let inside = location.step(Step::Unpacked, 0);
+        let result = self.stream(&inside, &mut unpacker, kernels.unpacked)?;
+        result.map_err(failed)?;
+        if kernels.unpacked.is_some() {
+            let finished = unpacker.finish(bytes);
+            finished.map_err(|why| failed(io::Error::other(why)))?;
+        }
+        Ok(())
     }
 }
 
@@ -698,6 +647,13 @@ fn step(entry: &bundle::Entry) -> Step {
         number: entry.number,
         id: entry.id.clone(),
     }
+}
+
+/// Whether the first `size` bytes are zeros.
+fn is_zero(bytes: &Bytes, size: u64) -> bool {
+    bytes
+        .head(size)
+        .is_ok_and(|head| head.iter().all(|&byte| byte == 0))
 }
 
 fn cut_off() -> io::Error {

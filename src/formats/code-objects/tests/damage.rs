@@ -1,6 +1,9 @@
 //! Damaged and hostile files: damage is reported with its file and offset, and the rest is still found.
 
+mod common;
+
 use code_objects::{Bytes, Found, Options, What, walk, walk_bytes};
+use common::{assert_pattern, with};
 use fuzz::corpus::{Method, archive, bundle, kpack, offload, packed};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -47,11 +50,6 @@ fn two() -> Vec<u8> {
 /// Where the second entry's offset is in the header of [`two`].
 const SECOND: usize = 32 + 24 + 29;
 
-fn with(mut bytes: Vec<u8>, at: usize, value: u64) -> Vec<u8> {
-    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
-    bytes
-}
-
 #[test]
 fn an_entry_that_claims_2_to_the_60_bytes_is_reported_and_the_other_one_found() {
     for file in [
@@ -61,18 +59,14 @@ fn an_entry_that_claims_2_to_the_60_bytes_is_reported_and_the_other_one_found() 
         let (objects, damage) = read(file.clone());
         assert_eq!(objects, 1, "{damage:?}");
         assert_eq!(damage.len(), 1, "{damage:?}");
-        assert!(damage[0].starts_with("f: bundle 1, at 0x"), "{damage:?}");
-        assert!(
-            damage[0].contains("entry 2 hip-amdgcn-amd-amdhsa--gfx1100"),
-            "{damage:?}"
+        assert_pattern(
+            &damage[0],
+            "f: bundle 1, at 0x*entry 2 hip-amdgcn-amd-amdhsa--gfx1100*",
         );
         // Also in a compressed bundle.
         let (objects, damage) = read(packed(&file, Method::Zstd, 3));
         assert_eq!(objects, 1, "{damage:?}");
-        assert!(
-            damage[0].starts_with("f: bundle 1, unpacked, at 0x"),
-            "{damage:?}"
-        );
+        assert_pattern(&damage[0], "f: bundle 1, unpacked, at 0x*");
     }
     let (objects, damage) = read(with(two(), 24, 1 << 60));
     assert_eq!(objects, 0);
@@ -117,10 +111,9 @@ fn bombs_are_not_unpacked() {
     let mut bomb = packed(&two(), Method::Zstd, 3);
     bomb[16..24].copy_from_slice(&(1u64 << 60).to_le_bytes());
     let (_, damage) = read(bomb);
-    assert!(damage[0].starts_with("f: bundle 1, at 0x8: "), "{damage:?}");
-    assert!(
-        damage[0].ends_with("bytes claim to unpack to 1152921504606846976"),
-        "{damage:?}"
+    assert_pattern(
+        &damage[0],
+        "f: bundle 1, at 0x8: *bytes claim to unpack to 1152921504606846976",
     );
     // Bundles that unpack to more, and to less, than they claim.
     for (claim, expected) in [
@@ -179,16 +172,8 @@ fn an_archive_that_contains_itself_is_read_once() {
     let mut seen = Seen::default();
     walk(&file, Options::default(), &mut |found| seen.take(found));
     assert_eq!(seen.objects, 1);
-    assert!(
-        seen.damage[0].ends_with("loop.a is already being read"),
-        "{:?}",
-        seen.damage
-    );
-    assert!(
-        seen.damage[1].contains("cannot be opened: No such file"),
-        "{:?}",
-        seen.damage
-    );
+    assert_pattern(&seen.damage[0], "*loop.a is already being read");
+    assert_pattern(&seen.damage[1], "*cannot be opened: No such file*");
     // Too many nested archives.
     let mut deep = OBJECT.to_vec();
     for _ in 0..20 {
@@ -196,10 +181,7 @@ fn an_archive_that_contains_itself_is_read_once() {
     }
     let (objects, damage) = read(deep);
     assert_eq!(objects, 0);
-    assert!(
-        damage[0].ends_with("more than 8 nested containers"),
-        "{damage:?}"
-    );
+    assert_pattern(&damage[0], "*more than 8 nested containers");
 }
 
 #[test]
@@ -220,9 +202,9 @@ fn sections_out_of_bounds_are_reported_and_the_rest_is_read() {
     assert!(reported >= 2 * (count - 1) - 8, "{reported} of {count}");
     let (objects, damage) = read(with(OBJECT.to_vec(), 40, 1 << 60));
     assert_eq!(objects, 1);
-    assert!(
-        damage[0].contains("section headers extend past the end of the ELF file"),
-        "{damage:?}"
+    assert_pattern(
+        &damage[0],
+        "*section headers extend past the end of the ELF file*",
     );
 }
 
@@ -236,10 +218,7 @@ fn images_out_of_bounds_of_an_offload_binary_are_reported() {
         ["f: at 0x48: contents of image 2 out of bounds of the offload binary"]
     );
     let (_, damage) = read(with(file, 8, 1 << 60));
-    assert!(
-        damage[0].contains("claims 1152921504606846976 bytes"),
-        "{damage:?}"
-    );
+    assert_pattern(&damage[0], "*claims 1152921504606846976 bytes*");
 }
 
 /// A small compressed file can contain bundles with many long names.
@@ -250,12 +229,8 @@ fn names_that_would_fill_memory_are_skipped() {
     let one = packed(&bundle(&entries), Method::Zstd, 3);
     assert!(one.len() < 100_000, "{}", one.len());
     let (_, damage) = read(one.repeat(100));
-    assert!(
-        damage
-            .last()
-            .unwrap()
-            .ends_with("256 MiB of names: the rest is skipped")
-    );
+    let last = damage.last().unwrap();
+    assert_pattern(last, "*256 MiB of names: the rest is skipped");
 }
 
 /// Memory use is much lower than the uncompressed size.

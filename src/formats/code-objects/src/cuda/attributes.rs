@@ -1,8 +1,6 @@
 //! The attributes in `.nv.info`, `.nv.info.KERNEL` and `.nv.compat`: one after another, each with a format, a number and
 //! a value. The names are those that cuobjdump prints.
 
-use super::{u16_at, u32_at};
-
 pub const MAX_THREADS: u8 = 0x05;
 pub const REQNTID: u8 = 0x10;
 pub const FRAME_SIZE: u8 = 0x11;
@@ -31,7 +29,7 @@ pub enum Value<'a> {
 pub fn all(mut section: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
     std::iter::from_fn(move || {
         let (head, rest) = section.split_first_chunk::<4>()?;
-        let short = u16_at(head, 2);
+        let short = u16::from_le_bytes([head[2], head[3]]);
         let (value, rest) = match head[0] {
             1 => (Value::None, rest),
             // A byte and its padding.
@@ -58,7 +56,8 @@ impl Attribute<'_> {
             Value::Bytes(bytes) => bytes,
             _ => &[],
         };
-        bytes.chunks_exact(4).map(|word| u32_at(word, 0))
+        let words = bytes.as_chunks().0.iter();
+        words.map(|word| u32::from_le_bytes(*word))
     }
 
     /// The index of the symbol that it is about, and the value.
