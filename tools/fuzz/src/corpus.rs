@@ -26,103 +26,85 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
         ("hipv4-amdgcn-amd-amdhsa--gfx1100", RAW_11),
     ]);
     let small = bundle(&[("hip-amdgcn-amd-amdhsa--gfx1100", &head(RAW_11))]);
-    let mut seeds: Vec<(&str, Vec<u8>)> = Vec::new();
-    match target {
+    let seeds: Vec<(&str, Vec<u8>)> = match target {
         "bundle" => {
-            seeds.push(("two-targets", plain.clone()));
-            seeds.push(("small", small.clone()));
             let mut several = plain.clone();
             several.resize(several.len().next_multiple_of(4096), 0);
             several.extend_from_slice(&small);
-            seeds.push(("several", several));
-            seeds.push((
-                "archive",
-                archive(&[("a.o", &small), ("long-name-of-a-member.o", &plain)]),
-            ));
-            seeds.push((
-                "nested",
-                archive(&[("inner.a", &archive(&[("a.o", RAW_11)]))]),
-            ));
-            seeds.push(("thin", b"!<thin>\n//                                              6         `\nfuzz/\n\n/0              0           0     0     644     100       `\n".to_vec()));
-            seeds.push(("offload-1", offload(1, &[RAW_11])));
-            seeds.push(("offload-2", offload(2, &[RAW_10, RAW_11])));
-            seeds.push(("kpack", kpack(Some(RAW_11), None)));
-            seeds.push(("kpack-zstd", kpack(None, Some(RAW_11))));
+            let long = [("a.o", &small[..]), ("long-name-of-a-member.o", &plain)];
+            let nested = archive(&[("a.o", RAW_11)]);
+            vec![
+                ("archive", archive(&long)),
+                ("nested", archive(&[("inner.a", &nested)])),
+                ("thin", b"!<thin>\n//                                              6         `\nfuzz/\n\n/0              0           0     0     644     100       `\n".to_vec()),
+                ("offload-1", offload(1, &[RAW_11])),
+                ("offload-2", offload(2, &[RAW_10, RAW_11])),
+                ("kpack", kpack(Some(RAW_11), None)),
+                ("kpack-zstd", kpack(None, Some(RAW_11))),
+                ("several", several),
+                ("two-targets", plain),
+                ("small", small),
+            ]
         }
         "packed" => {
-            for (name, inner) in [("plain", &plain), ("small", &small)] {
-                for (choice, way) in [(0u8, "zlib"), (1, "zstd")] {
-                    let mut seed = vec![choice];
-                    seed.extend_from_slice(inner);
-                    seeds.push((Box::leak(format!("{name}-in-{way}").into_boxed_str()), seed));
-                }
-            }
-            for version in 1..=3 {
-                for (method, way) in [(Method::Zlib, "zlib"), (Method::Zstd, "zstd")] {
-                    let name = format!("{way}-{version}");
-                    seeds.push((
-                        Box::leak(name.into_boxed_str()),
-                        packed(&small, method, version),
-                    ));
-                }
-            }
+            let (zlib, zstd) = (Method::Zlib, Method::Zstd);
             let two = [
-                packed(&small, Method::Zstd, 2),
+                packed(&small, zstd, 2),
                 vec![0; 96],
-                packed(&plain, Method::Zlib, 1),
+                packed(&plain, zlib, 1),
             ];
-            seeds.push(("two", two.concat()));
+            vec![
+                ("plain-in-zlib", [&[0], &plain[..]].concat()),
+                ("plain-in-zstd", [&[1], &plain[..]].concat()),
+                ("small-in-zlib", [&[0], &small[..]].concat()),
+                ("small-in-zstd", [&[1], &small[..]].concat()),
+                ("zlib-1", packed(&small, zlib, 1)),
+                ("zstd-1", packed(&small, zstd, 1)),
+                ("zlib-2", packed(&small, zlib, 2)),
+                ("zstd-2", packed(&small, zstd, 2)),
+                ("zlib-3", packed(&small, zlib, 3)),
+                ("zstd-3", packed(&small, zstd, 3)),
+                ("two", two.concat()),
+            ]
         }
         "fatbin" => {
             let mut start = head(CUBIN);
             // The program headers are at the end of a cubin. e_phoff, and e_phnum.
             start[32..40].fill(0);
             start[56..58].fill(0);
+            let ptx = |arch, compression| {
+                let text = format!(".version 9.0\n.target sm_{arch}\n");
+                fat_entry(Fat::Ptx, arch, compression, text.as_bytes())
+            };
             let all = [
-                fat_entry(
-                    Fat::Ptx,
-                    80,
-                    Compression::None,
-                    b".version 9.0\n.target sm_80\n",
-                ),
-                fat_entry(
-                    Fat::Ptx,
-                    90,
-                    Compression::Zstd,
-                    b".version 9.0\n.target sm_90\n",
-                ),
+                ptx(80, Compression::None),
+                ptx(90, Compression::Zstd),
                 fat_entry(Fat::Cubin, 80, Compression::None, &start),
                 fat_entry(Fat::Cubin, 86, Compression::Lz4, &start),
                 fat_entry(Fat::Cubin, 90, Compression::Zstd, &start),
             ];
             let complete = fat_entry(Fat::Cubin, 90, Compression::None, CUBIN);
             let both = [fat_binary(&all), fat_binary(&[complete])];
-            seeds.push(("entries", both[0].clone()));
-            seeds.push(("two", both.concat()));
+            vec![("entries", both[0].clone()), ("two", both.concat())]
         }
-        "profraw" => {
-            let ten = profile(10, &[]);
-            seeds.push(("host", profile(10, &[16, 8])));
-            seeds.push(("gpu", profile(11, &[])));
-            seeds.push(("two", [ten.clone(), profile(10, &[24])].concat()));
-            seeds.push(("ten", ten));
-        }
-        "trace" => {
-            for (name, choice) in [("as-it-is", 0), ("sealed", 3), ("header-sealed", 1)] {
-                seeds.push((name, [vec![choice], trace()].concat()));
-            }
-        }
-        _ => {
-            seeds.push(("raw-10", RAW_10.to_vec()));
-            seeds.push(("raw-11", RAW_11.to_vec()));
-            seeds.push(("head", head(RAW_11)));
-            seeds.push(("cubin", CUBIN.to_vec()));
-        }
-    }
-    seeds
-        .into_iter()
-        .map(|(name, seed)| (name.to_owned(), seed))
-        .collect()
+        "profraw" => vec![
+            ("host", profile(10, &[16, 8])),
+            ("gpu", profile(11, &[])),
+            ("two", [profile(10, &[]), profile(10, &[24])].concat()),
+            ("ten", profile(10, &[])),
+        ],
+        "trace" => [("as-it-is", 0), ("sealed", 3), ("header-sealed", 1)]
+            .map(|(name, choice)| (name, [vec![choice], trace()].concat()))
+            .into(),
+        _ => vec![
+            ("raw-10", RAW_10.to_vec()),
+            ("raw-11", RAW_11.to_vec()),
+            ("head", head(RAW_11)),
+            ("cubin", CUBIN.to_vec()),
+        ],
+    };
+    let seeds = seeds.into_iter();
+    seeds.map(|(name, seed)| (name.into(), seed)).collect()
 }
 
 /// The kind of an entry of a fat binary.
@@ -315,9 +297,9 @@ pub fn packed(bundle: &[u8], method: Method, version: u16) -> Vec<u8> {
         2 => (24, false),
         _ => (32, true),
     };
-    let mut number = |number: usize| match long {
-        true => packed.extend((number as u64).to_le_bytes()),
-        false => packed.extend((number as u32).to_le_bytes()),
+    let mut number = |number: usize| {
+        let size = if long { 8 } else { 4 };
+        packed.extend(&(number as u64).to_le_bytes()[..size]);
     };
     if version > 1 {
         number(header + stream.len());
@@ -334,13 +316,12 @@ pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut names = String::new();
     let mut body = Vec::new();
     for (name, bytes) in members {
-        let short = match name.len() < 16 {
-            true => format!("{name}/"),
-            false => {
-                let at = names.len();
-                names += &format!("{name}/\n");
-                format!("/{at}")
-            }
+        let short = if name.len() < 16 {
+            format!("{name}/")
+        } else {
+            let at = names.len();
+            names += &format!("{name}/\n");
+            format!("/{at}")
         };
         body.extend(header(&short, bytes.len()).bytes());
         body.extend_from_slice(bytes);

@@ -13,9 +13,9 @@ pub type Target = fn(&[u8]);
 
 /// The targets by name.
 pub const TARGETS: &[(&str, Target)] = &[
-    ("bundle", bundle),
+    ("bundle", inspect),
     ("packed", packed),
-    ("fatbin", fatbin),
+    ("fatbin", inspect),
     ("elf", elf),
     ("profraw", profraw),
     ("trace", trace),
@@ -24,11 +24,6 @@ pub const TARGETS: &[(&str, Target)] = &[
 /// The targets whose seeds contain code objects.
 #[cfg(test)]
 const CODE: [&str; 4] = ["bundle", "packed", "fatbin", "elf"];
-
-/// Any file with code objects.
-pub fn bundle(bytes: &[u8]) {
-    inspect(bytes);
-}
 
 /// A compressed offload bundle. If the first byte is 0 or 1, the other bytes are compressed first, so that the stream is
 /// valid. Otherwise the decompressor would reject nearly all damaged inputs before their contents are read.
@@ -41,11 +36,6 @@ pub fn packed(bytes: &[u8]) {
         1 => inspect(&corpus::packed(rest, corpus::Method::Zstd, 3)),
         _ => inspect(bytes),
     }
-}
-
-/// CUDA's fat binaries.
-pub fn fatbin(bytes: &[u8]) {
-    inspect(bytes);
 }
 
 /// A code object. If it is a cubin, also its coverage mapping.
@@ -137,8 +127,8 @@ pub fn trace(bytes: &[u8]) {
     }
 }
 
-/// Walks through everything in `bytes`.
-fn inspect(bytes: &[u8]) {
+/// Any file with code objects.
+pub fn inspect(bytes: &[u8]) {
     let mut parts = 0;
     let size = bytes.len() as u64;
     walk_bytes(
@@ -159,10 +149,8 @@ fn inspect(bytes: &[u8]) {
                 assert!(bytes.size() <= size);
             }
             // No file of this size contains more.
-            match parts > 10_000 + size {
-                true => panic!("{parts} parts in {size} bytes"),
-                false => ControlFlow::Continue(()),
-            }
+            assert!(parts <= 10_000 + size, "{parts} parts in {size} bytes");
+            ControlFlow::Continue(())
         },
     );
 }
