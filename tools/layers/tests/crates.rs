@@ -1,4 +1,4 @@
-//! The layers of all crates of the workspace. [`layers::check`] says what a layer is.
+//! The layers of all crates of the workspace. [`layers::check`] defines layers.
 
 use layers::{check, check_apart, members};
 
@@ -148,51 +148,34 @@ fn gpu_model() {
     );
 }
 
+/// Crates with few modules.
 #[test]
-fn cuda_abi() {
-    check(
-        "src/formats/cuda-abi/lib.rs",
-        &[&["driver", "nvtx"], &["cupti"], &["activity", "functions"]],
-        &[],
-    );
-}
-
-#[test]
-fn profraw() {
-    check(
-        "src/formats/profraw/lib.rs",
-        &[&["format"], &["kind", "names", "reader"], &["counts"]],
-        &[],
-    );
-}
-
-#[test]
-fn tracefile() {
-    check(
-        "src/formats/tracefile/lib.rs",
-        &[&["format"], &["reader"]],
-        &[],
-    );
-}
-
-#[test]
-fn bench() {
-    check(
-        "tools/bench/src/main.rs",
-        &[
-            &["measure"],
+fn small_crates() {
+    let all: [(&str, &[&[&str]]); 5] = [
+        (
+            "src/formats/cuda-abi/lib.rs",
+            &[&["driver", "nvtx"], &["cupti"], &["activity", "functions"]],
+        ),
+        (
+            "src/formats/profraw/lib.rs",
+            &[&["format"], &["kind", "names", "reader"], &["counts"]],
+        ),
+        ("src/formats/tracefile/lib.rs", &[&["format"], &["reader"]]),
+        (
+            "tools/bench/src/main.rs",
             &[
-                "drain", "load", "merge", "model", "objects", "report", "snapshot", "start",
-                "trace",
+                &["measure"],
+                &[
+                    "drain", "load", "merge", "model", "objects", "report", "snapshot", "start",
+                    "trace",
+                ],
             ],
-        ],
-        &[],
-    );
-}
-
-#[test]
-fn fuzz() {
-    check("tools/fuzz/src/lib.rs", &[&["corpus"]], &[]);
+        ),
+        ("tools/fuzz/src/lib.rs", &[&["corpus"]]),
+    ];
+    for (root, layers) in all {
+        check(root, layers, &[]);
+    }
 }
 
 #[test]
