@@ -57,11 +57,17 @@ class Run:
         return sorted(plain.passed - self.passed if self.status != 124 else plain.passed & self.failed)
 
 
-def code_size(directory, program):
+def libraries(directory):
+    """The shared libraries in a directory, and the modules that they load."""
+    return [file for kind in ("so", "hsaco") for file in glob.glob(f"{glob.escape(directory)}/**/*.{kind}", recursive=True)]
+
+
+def code_size(directory, *programs):
     """The bytes of machine code for GPUs."""
     objects = directory + "/code-objects"
     # It fails if there is none, as in a program whose kernels are in a library.
-    subprocess.run(["devprof", "extract", "-o", objects, program], capture_output=True)
+    for program in programs:
+        subprocess.run(["devprof", "extract", "-o", objects, program], capture_output=True)
     files = glob.glob(objects + "/*")
     sizes = output("llvm-size", "-A", *files) if files else ""
     return sum(int(size) for size in re.findall(r"^\.text +(\d+)", sizes, re.M))
@@ -76,7 +82,7 @@ def counted(directory, out, arch):
     output("llvm-profdata", "merge", *raw, "-o", merged)
     shown = output("llvm-profdata", "show", merged)
     functions, counts = (int(re.search(f"Total {what}: (\\d+)", shown)[1]) for what in ("functions", "count"))
-    programs = [f"{out}/covered/program", *glob.glob(f"{out}/../library/covered/*.so")]
+    programs = [f"{out}/covered/program", *libraries(f"{out}/../library/covered")]
     profiles = [word for file in raw for word in ("--profile", file)]
     report = json.loads(output("devprof", "report", *programs, *profiles, "--format", "json", "-o", "-"))
     lines = report["device"]["lines"]
@@ -111,8 +117,7 @@ def main():
             built, user = measured(build + "/build")
             compiled = f"{user:.0f} s{ratio(user, base_time)}"
             if built == 0:
-                program = glob.glob(build + "/*.so")[0] if test == "library" else build + "/program"
-                code = code_size(build, program)
+                code = code_size(build, *(libraries(build) if test == "library" else [build + "/program"]))
                 size = kib(code) + ratio(code, base_size)
             else:
                 compiled = f"fails after {user:.0f} s"
