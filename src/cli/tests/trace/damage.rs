@@ -28,23 +28,23 @@ const CALLS: usize = 1;
 const DISPATCHES: usize = 2;
 
 /// The results of a run of devprof.
-struct Outcome {
+struct Completed {
     status: u8,
     stderr: String,
     /// The file that `export` wrote, or the text that `stats` printed.
     output: Vec<u8>,
 }
 
-impl Outcome {
+impl Completed {
     /// For messages: the command, the status and stderr.
     fn describe(&self, damage: String, command: &[&str]) -> String {
-        let Outcome { status, stderr, .. } = self;
+        let Completed { status, stderr, .. } = self;
         format!("{damage}, {command:?}, status {status}:\n{stderr}")
     }
 }
 
 /// Runs a command on a file with these bytes.
-fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Outcome {
+fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Completed {
     let file = dir.join("a.trace");
     fs::write(&file, bytes).unwrap();
     let (file, out) = (file.to_str().unwrap(), dir.join("out.xplane.pb"));
@@ -67,7 +67,7 @@ fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Outcome {
         }
         Err(_) => printed,
     };
-    Outcome {
+    Completed {
         status,
         stderr: String::from_utf8(stderr).unwrap(),
         output,
@@ -115,7 +115,7 @@ fn packets(mut bytes: &[u8]) -> usize {
 }
 
 /// The numbers of dispatches and API calls in the output, if the format allows counting them.
-fn exported(command: &[&str], run: &Outcome) -> (Option<usize>, Option<usize>) {
+fn exported(command: &[&str], run: &Completed) -> (Option<usize>, Option<usize>) {
     let text = || std::str::from_utf8(&run.output).unwrap();
     match *command.last().unwrap() {
         "json" => {
@@ -132,7 +132,7 @@ fn exported(command: &[&str], run: &Outcome) -> (Option<usize>, Option<usize>) {
 }
 
 /// Checks the results for a file with one damaged byte.
-fn check(valid: &[u8], at: usize, command: &[&str], run: &Outcome) {
+fn check(valid: &[u8], at: usize, command: &[&str], run: &Completed) {
     let what = run.describe(format!("byte {at}"), command);
     let records = (valid.len() - HEADER_SIZE) / RECORD_SIZE;
     let counters = COUNTERS..COUNTERS + Count::ALL.len() * size_of::<Counter>();

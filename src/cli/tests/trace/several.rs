@@ -243,8 +243,6 @@ fn the_database_keeps_processes_apart_and_its_references_are_valid() {
     assert_database(
         &dir.join("out.db"),
         &[
-            ("SELECT count(*) FROM pragma_foreign_key_check", "0"),
-            ("PRAGMA integrity_check", "ok"),
             (
                 "SELECT nid, pid, hostname, init FROM processes ORDER BY init",
                 "1 | 4242 | a host | 1000
@@ -300,10 +298,6 @@ fn perfettos_trace_processor_keeps_processes_apart() {
     assert_perfetto(
         &dir.join("out.pftrace"),
         &[
-            (
-                "SELECT name FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')",
-                "",
-            ),
             (
                 "SELECT p.name, t.name, s.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id \
                  JOIN process p USING (upid) WHERE s.category IN ('kernel', 'copy') ORDER BY s.ts, 1",
@@ -547,60 +541,21 @@ fn traces_that_cannot_be_in_one_output_are_errors_and_leave_no_file() {
     // SAFETY: the path is a C string that outlives the call.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
     let many: String = (0..501).map(|number| format!("missing{number} ")).collect();
-    for (arguments, status, expected) in [
-        (
-            "rank0.trace rank1.trace",
-            2,
-            "there are 2 traces: name the output with -o",
-        ),
-        (
-            "rank0.trace ./rank0.trace -o out.csv",
-            2,
-            "rank0.trace is given twice: remove one",
-        ),
-        (
-            "rank0.trace copy -o out.csv",
-            2,
-            "are the same trace, of process 4242: remove one",
-        ),
-        (
-            "rank0.trace rank1.trace -o out.xplane.pb",
-            2,
-            "name a log directory, such as -o logs/",
-        ),
-        (
-            "rank0.trace rank1.trace -f xplane -o -",
-            2,
-            "name a log directory, such as -o logs/",
-        ),
-        (
-            "rank0.trace rank1.trace -f csv -o rank1.trace",
-            2,
-            "rank1.trace is the trace itself",
-        ),
-        (
-            "rank0.trace pipe -o out.csv",
-            2,
-            "pipe together with other traces",
-        ),
-        (
-            "rank0.trace other -o out.db",
-            1,
-            "other: not a trace of devprof",
-        ),
-        ("rank0.trace missing -o out.db", 1, "missing: No such file"),
-        ("rank0.trace *.none -o out.db", 1, "*.none: no file matches"),
-        (
-            &(many + "-o out.db"),
-            2,
-            "cannot export 501 traces to one database, at most 500",
-        ),
-    ] {
-        let run = devprof(&dir, &format!("export {arguments}"));
-        assert_eq!(run.status, status, "{arguments}: {}", run.stderr);
-        assert!(run.stderr.contains(expected), "{arguments}: {}", run.stderr);
-        assert!(run.stdout.is_empty(), "{arguments}");
-    }
+    assert_refused(
+        &dir,
+        "2 | rank0.trace rank1.trace | there are 2 traces: name the output with -o
+        2 | rank0.trace ./rank0.trace -o out.csv | rank0.trace is given twice: remove one
+        2 | rank0.trace copy -o out.csv | are the same trace, of process 4242: remove one
+        2 | rank0.trace rank1.trace -o out.xplane.pb | name a log directory, such as -o logs/
+        2 | rank0.trace rank1.trace -f xplane -o - | name a log directory, such as -o logs/
+        2 | rank0.trace rank1.trace -f csv -o rank1.trace | rank1.trace is the trace itself
+        2 | rank0.trace pipe -o out.csv | pipe together with other traces
+        1 | rank0.trace other -o out.db | other: not a trace of devprof
+        1 | rank0.trace missing -o out.db | missing: No such file
+        1 | rank0.trace *.none -o out.db | *.none: no file matches",
+    );
+    let message = "cannot export 501 traces to one database, at most 500";
+    assert_refused(&dir, &format!("2 | {many}-o out.db | {message}"));
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 6);
     for program in &PROGRAMS {
         assert!(fs::read(dir.join(program.name)).unwrap() == program.trace());

@@ -1,4 +1,4 @@
-//! `devprof stats`: what is counted and what is left out.
+//! `devprof stats`: the numbers, and the records that are left out.
 
 use crate::files::*;
 use serde_json::{Value, json};

@@ -243,7 +243,7 @@ fn assert_planes(planes: &Value) {
         "/device:GPU:0": {
             "stats": gpu("gfx1100", "11", "0", "96"),
             "lines": {
-                // In the order of their start, which is not that of the trace.
+                // In the order of their start, which is not the order of the trace.
                 "Stream #0 NULL (Compute)": [
                     event("halved(unsigned int)", 1100, 1000, &kernel("1", "1", "0")),
                     event(&long_name(), 3600, 100, &kernel("1", "2", "0")),
