@@ -96,16 +96,10 @@ impl Libraries {
 /// The raw profiles in a directory, in the order in which the runtime numbers them.
 fn profiles(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let failed = || format!("cannot read {}", dir.display());
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).with_context(failed)? {
-        let path = entry.with_context(failed)?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "profraw")
-        {
-            found.push(path);
-        }
-    }
+    let entries = fs::read_dir(dir).with_context(failed)?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut found: Vec<PathBuf> = paths.collect::<Result<_, _>>().with_context(failed)?;
+    found.retain(|path| path.extension().is_some_and(|own| own == "profraw"));
     // gfx1100.demo, gfx1100.1.demo, … gfx1100.10.demo
     found.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
     Ok(found)
@@ -142,20 +136,15 @@ fn kernels() -> anyhow::Result<HashSet<String>> {
     for (version, file) in program::FIXTURES {
         let elf = goblin::elf::Elf::parse(file)
             .with_context(|| format!("the code object of raw version {version} is damaged"))?;
-        let names = elf
-            .dynsyms
-            .iter()
-            .filter_map(|symbol| elf.dynstrtab.get_at(symbol.st_name));
-        found.extend(
-            names
-                .filter_map(|name| name.strip_suffix(".kd"))
-                .map(str::to_owned),
-        );
+        let symbols = elf.dynsyms.iter();
+        let names = symbols.filter_map(|symbol| elf.dynstrtab.get_at(symbol.st_name));
+        let names = names.filter_map(|name| name.strip_suffix(".kd"));
+        found.extend(names.map(str::to_owned));
     }
     Ok(found)
 }
 
-/// The counters of all profiles in a directory, and what to do next.
+/// The counters of all profiles in a directory, and the next commands.
 fn summary(dir: &Path, naming: Naming) -> anyhow::Result<String> {
     let kernels = kernels()?;
     let mut profiles_read = Vec::new();
@@ -172,15 +161,15 @@ devprof saved their counters when the program exited:\n\n"
         .to_owned();
     for profile in &profiles_read {
         let version = profile.version;
-        text += &format!(
-            "{}  (raw profile version {version})\n",
-            profile.path.display()
-        );
+        let path = profile.path.display();
+        text += &format!("{path}  (raw profile version {version})\n");
         let mut table = Table::new(&["function", "", "entered", "blocks"], &[0, 1, 3]).indented(2);
         for (name, record) in &profile.functions {
-            let kind = match kernels.contains(name) {
-                true => "kernel",
-                false => "device function",
+            let is_kernel = kernels.contains(name);
+            let kind = if is_kernel {
+                "kernel"
+            } else {
+                "device function"
             };
             let blocks: Vec<String> = record.counters.iter().skip(1).map(u64::to_string).collect();
             let entered = record.counters.first().copied().unwrap_or_default();
@@ -196,11 +185,9 @@ devprof saved their counters when the program exited:\n\n"
     }
     text += "Next:\n";
     for (version, clang) in [(10, 22), (11, 23)] {
-        let files: Vec<String> = profiles_read
-            .iter()
-            .filter(|profile| profile.version == version)
-            .map(|profile| quoted(&profile.path))
-            .collect();
+        let files = profiles_read.iter();
+        let files = files.filter(|profile| profile.version == version);
+        let files: Vec<String> = files.map(|profile| quoted(&profile.path)).collect();
         if !files.is_empty() {
             let files = files.join(" ");
             text += &format!("  llvm-profdata-{clang} merge {files} -o demo-{clang}.profdata\n");

@@ -1,5 +1,5 @@
 //! `devprof export`: converts traces to formats that other tools read. There is one module per format. Each gets the
-//! records one at a time, trace by trace, and keeps in memory only what other records of the trace refer to.
+//! records one at a time, trace by trace, and keeps in memory only records to which others refer.
 
 mod csv;
 mod inputs;
@@ -116,9 +116,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         inputs,
     };
     let is_log_directory = format == Format::Xplane && outfile::is_directory(&export.out);
-    let (summary, written) = match is_log_directory {
-        true => export.to_log_directory(console)?,
-        false => export.to_files(&outputs, console)?,
+    let (summary, written) = if is_log_directory {
+        export.to_log_directory(console)?
+    } else {
+        export.to_files(&outputs, console)?
     };
     let line = export.summary(&summary, &written);
     let out = &export.out;
@@ -148,7 +149,7 @@ impl Export<'_> {
         format!("cannot write {}", outfile::name(&self.out))
     }
 
-    /// Writes one output with all traces, which can have several files. Returns what was written, and its name.
+    /// Writes one output with all traces, which can have several files. Returns a summary of its contents, and its name.
     fn to_files(
         &self,
         outputs: &[PathBuf],
@@ -175,7 +176,7 @@ impl Export<'_> {
         Ok((summary, names.join(", ")))
     }
 
-    /// Writes one profile per trace to the log directory of XProf. Returns what was written, and where.
+    /// Writes one profile per trace to the log directory of XProf. Returns a summary of their contents, and their path.
     fn to_log_directory(&self, console: &mut Console) -> anyhow::Result<(Summary, String)> {
         let logs = &self.out;
         let failed = || self.failed();
@@ -239,16 +240,17 @@ impl Export<'_> {
         Ok((trace, summary))
     }
 
-    /// The line about what was written.
+    /// The line about the output.
     fn summary(&self, summary: &Summary, written: &str) -> String {
         let count = self.inputs.all.len();
         let (traces, noun) = match count {
             1 => (String::new(), "trace"),
             _ => (format!("{}, ", plural(count, "trace")), "traces"),
         };
-        let damage = match summary.is_damaged {
-            true => format!("; parts of the {noun} are damaged"),
-            false => String::new(),
+        let damage = if summary.is_damaged {
+            format!("; parts of the {noun} are damaged")
+        } else {
+            String::new()
         };
         let records = summary.text(|kind| match self.format {
             Format::Csv => self.options.csv_of.unwrap_or_default().has(kind),

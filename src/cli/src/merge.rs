@@ -121,7 +121,7 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// Reports what is left out of the outputs, and counts it.
+/// Reports and counts the files and functions that are left out of the outputs.
 struct Losses<'a> {
     report: &'a mut dyn FnMut(Diagnostic),
     bar: ProgressBar,
@@ -145,9 +145,10 @@ impl Losses<'_> {
         let mut functions = 0;
         for problem in problems {
             functions += usize::from(!problem.complete_file);
-            match problem.complete_file || functions <= MAX_LISTED {
-                true => self.add(&problem.to_string()),
-                false => self.number += 1,
+            if problem.complete_file || functions <= MAX_LISTED {
+                self.add(&problem.to_string())
+            } else {
+                self.number += 1
             }
         }
         if functions > MAX_LISTED {

@@ -35,11 +35,12 @@ impl Naming {
         }
     }
 
-    /// The name of a template, given that of one of its instances.
+    /// The name of a template, given the name of one of its instances.
     pub fn without_arguments(self, name: &str) -> String {
-        match self.no_demangle || self.short_names {
-            true => self.shown(name),
-            false => without_arguments(name),
+        if self.no_demangle || self.short_names {
+            self.shown(name)
+        } else {
+            without_arguments(name)
         }
     }
 }
@@ -126,7 +127,7 @@ pub fn demangled(name: &str) -> String {
 #[derive(Default)]
 struct Limited<W> {
     writer: W,
-    /// The size of the name so far, including what the writer left out.
+    /// The size of the name so far, including the parts that the writer left out.
     size: usize,
 }
 
@@ -166,7 +167,7 @@ fn without_arguments(name: &str) -> String {
     printed(name, |template: Template| template.text)
 }
 
-/// What a writer keeps of the name without parameters and return type, or the demangled name if it keeps nothing.
+/// The part of the name without parameters and return type that a writer keeps, or the demangled name if it keeps nothing.
 fn printed<W: DemangleWrite + Default>(name: &str, text: impl Fn(W) -> String) -> String {
     let own = symbol(name);
     let own = without_suffix(own).unwrap_or(own);
@@ -181,10 +182,10 @@ fn printed<W: DemangleWrite + Default>(name: &str, text: impl Fn(W) -> String) -
         .unwrap_or_else(|| demangled(name))
 }
 
-/// Leaves out what is in template arguments.
+/// Leaves out template arguments.
 #[derive(Default)]
 struct Template {
-    /// How many of the productions that contain what is printed next are template arguments or in them.
+    /// How many of the productions that contain the next text are template arguments or in them.
     arguments: usize,
     text: String,
 }
@@ -214,7 +215,7 @@ impl DemangleWrite for Template {
 /// Keeps the last unqualified name that is not in template arguments.
 #[derive(Default)]
 struct BaseName {
-    /// The productions that contain what is printed next.
+    /// The productions that contain the next text.
     nodes: Vec<DemangleNodeType>,
     /// How many of them are in unqualified names, or are such names.
     names: usize,
@@ -285,11 +286,11 @@ mod tests {
 
     #[test]
     fn names_are_demangled() {
-        assert_eq!(demangled("_Z6halvedj"), "halved(unsigned int)");
-        assert_eq!(demangled("a.hip;_ZL4donePi"), "done(int*)");
-        assert_eq!(demangled("a.hip:_ZL4donePi"), "done(int*)");
-        assert_eq!(demangled("branch"), "branch");
         for (name, expected) in [
+            ("_Z6halvedj", "halved(unsigned int)"),
+            ("a.hip;_ZL4donePi", "done(int*)"),
+            ("a.hip:_ZL4donePi", "done(int*)"),
+            ("branch", "branch"),
             (
                 "_ZL4statPi.intern.7475e112c114f8e7",
                 "stat(int*) [internal]",

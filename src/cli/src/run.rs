@@ -1,4 +1,4 @@
-//! `devprof run`: runs a program with the runtime loaded, and then summarizes what was collected.
+//! `devprof run`: runs a program with the runtime loaded, and then summarizes the collected data.
 
 mod child;
 mod links;
@@ -202,9 +202,10 @@ fn append_to_outer(outer: &Path, records: &[(OsString, Vec<u8>)]) {
     let is_directory = outer.is_dir();
     for (name, log) in records {
         let mut options = fs::File::options();
-        let file = match is_directory {
-            true => options.append(true).create(true).open(outer.join(name)),
-            false => options.append(true).open(outer),
+        let file = if is_directory {
+            options.append(true).create(true).open(outer.join(name))
+        } else {
+            options.append(true).open(outer)
         };
         // The outer run reports the error if its log does not exist.
         let _ = file.and_then(|mut file| file.write_all(log));
@@ -243,9 +244,10 @@ fn library(options: &Options) -> anyhow::Result<PathBuf> {
         ))
     };
     let library = given.canonicalize().map_err(|error| failed(&error))?;
-    match library.is_file() {
-        true => Ok(library),
-        false => Err(failed(&"not a file")),
+    if library.is_file() {
+        Ok(library)
+    } else {
+        Err(failed(&"not a file"))
     }
 }
 
@@ -327,11 +329,12 @@ fn current_dir() -> anyhow::Result<PathBuf> {
     env::current_dir().context("cannot determine the current directory")
 }
 
-/// The pattern for profiles: that of the option, or %m.profraw in the directory that it names.
+/// The pattern for profiles: the given one, or %m.profraw in the given directory.
 fn profile_pattern(given: &OsStr) -> OsString {
-    match crate::outfile::is_directory(Path::new(given)) {
-        true => Path::new(given).join(DEFAULT_NAME).into_os_string(),
-        false => given.to_owned(),
+    if crate::outfile::is_directory(Path::new(given)) {
+        Path::new(given).join(DEFAULT_NAME).into_os_string()
+    } else {
+        given.to_owned()
     }
 }
 
@@ -366,39 +369,31 @@ fn environment(
     if env::var_os("HSA_TOOLS_ROCPROFILER_V1_TOOLS").is_none() {
         command.env("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1");
     }
-    match (&options.profile, &directory.0) {
-        (Some(pattern), _) => {
-            command.env(
-                settings::PROFILE_FILE.name,
-                absolute(&profile_pattern(pattern))?,
-            );
-        }
-        (None, Some(directory)) => {
-            command.env(settings::PROFILE_FILE.name, directory.join(DEFAULT_NAME));
-        }
-        (None, None) => {}
-    }
-    if let Some(pattern) = &options.trace {
-        command.env(settings::TRACE.name, absolute(pattern)?);
-    }
-    for (name, is_on) in [
-        (settings::TRACE_API.name, options.trace_api),
-        (settings::TRACE_COPIES.name, options.trace_copies),
-        (settings::TRACE_MARKERS.name, options.trace_markers),
-        (settings::TRACE_STOPPED.name, options.trace_stopped),
-    ] {
-        if is_on {
-            command.env(name, "1");
-        }
-    }
-    for (name, value) in [
-        (settings::SNAPSHOT.name, options.snapshot),
-        (settings::SYNC.name, options.sync),
-        (settings::TRACE_START_AFTER.name, options.trace_start_after),
-        (settings::TRACE_DURATION.name, options.trace_duration),
+    let profile = match (&options.profile, &directory.0) {
+        (Some(pattern), _) => Some(absolute(&profile_pattern(pattern))?),
+        (None, Some(directory)) => Some(directory.join(DEFAULT_NAME).into_os_string()),
+        (None, None) => None,
+    };
+    let trace = options.trace.as_deref().map(absolute).transpose()?;
+    let flag = |is_on: bool| is_on.then(|| OsString::from("1"));
+    let number = |value: Option<u64>| value.map(|value| OsString::from(value.to_string()));
+    for (setting, value) in [
+        (settings::PROFILE_FILE, profile),
+        (settings::TRACE, trace),
+        (settings::TRACE_API, flag(options.trace_api)),
+        (settings::TRACE_COPIES, flag(options.trace_copies)),
+        (settings::TRACE_MARKERS, flag(options.trace_markers)),
+        (settings::TRACE_STOPPED, flag(options.trace_stopped)),
+        (settings::SNAPSHOT, number(options.snapshot)),
+        (settings::SYNC, number(options.sync)),
+        (
+            settings::TRACE_START_AFTER,
+            number(options.trace_start_after),
+        ),
+        (settings::TRACE_DURATION, number(options.trace_duration)),
     ] {
         if let Some(value) = value {
-            command.env(name, value.to_string());
+            command.env(setting.name, value);
         }
     }
     Ok(())

@@ -76,14 +76,12 @@ impl Options {
             (self.markers, Part::Markers),
             (self.gaps, Part::Gaps),
         ];
-        let parts: Vec<Part> = chosen
-            .into_iter()
-            .filter_map(|(is_chosen, part)| is_chosen.then_some(part))
-            .collect();
-        match parts.is_empty() {
-            true => vec![Part::Kernels],
-            false => parts,
+        let chosen = chosen.into_iter().filter(|(is_chosen, _)| *is_chosen);
+        let parts: Vec<Part> = chosen.map(|(_, part)| part).collect();
+        if parts.is_empty() {
+            return vec![Part::Kernels];
         }
+        parts
     }
 
     /// The directory to write to.
@@ -169,10 +167,8 @@ fn report(parts: &[Part], mut totals: Totals, summaries: &[Summary], top: Option
         (queue, section)
     };
     let untimed = |why| {
-        let counts = summaries
-            .iter()
-            .filter_map(|summary| summary.untimed.get(&why));
-        counts.sum()
+        let counts = summaries.iter().map(|summary| &summary.untimed);
+        counts.filter_map(|untimed| untimed.get(&why)).sum()
     };
     Report {
         tables,
@@ -203,10 +199,10 @@ fn warn_about_untimed(file: &Path, parts: &[Part], collector: &Collector, consol
     }
 }
 
-/// Reports what the traces do not have.
+/// Reports data that the traces do not have.
 ///
 /// # Errors
-/// Nothing that was requested is in them.
+/// No requested data is in them.
 fn check_rows(
     parts: &[Part],
     files: usize,

@@ -1,9 +1,9 @@
 //! Reads a trace file for the other commands: each valid record in the order of the file, with its names, and with its
 //! times in nanoseconds of one clock. Damage is reported with its offset.
 //!
-//! What a record refers to by ID precedes it, except API calls ([`tracefile::format`]). Records are not sorted by time:
-//! each is written when something ends or when its end is observed. So what contains something else follows it, and
-//! records of different queues, threads and types are mixed.
+//! Other records refer to a record by its ID only after it, except to API calls ([`tracefile::format`]). Records are not
+//! sorted by time: each is written when something ends or when its end is observed. So a range or call follows the
+//! records that it contains, and records of different queues, threads and types are mixed.
 
 use crate::console::Console;
 use crate::exit::Outcome;
@@ -19,30 +19,15 @@ use std::path::Path;
 use std::rc::Rc;
 use tracefile::Tables;
 use tracefile::format::{
-    Agent, Call, Count, Dispatch, Header, Kernel, Marker, MemoryCopy, NO_AGENT, Name, Process,
-    Queue, RECORD_SIZE, Recording, Stream, agent, direction, flag, named, stream,
+    Call, Count, Dispatch, Header, MemoryCopy, NO_AGENT, RECORD_SIZE, agent, direction, flag,
+    named, stream,
 };
-use tracefile::reader::{Damage, Item, Reader};
+pub use tracefile::reader::Item as Record;
+use tracefile::reader::{Damage, Reader};
 
 const SECOND: u64 = 1_000_000_000;
 /// How many problems of one kind are reported one by one. Further ones are only counted.
 const MAX_REPORTED: u64 = 10;
-
-/// A valid record that describes something in the program.
-#[derive(Clone, Copy, Debug)]
-pub enum Record {
-    Process(Process),
-    Agent(Agent),
-    Queue(Queue),
-    Kernel(Kernel),
-    Call(Call),
-    Dispatch(Dispatch),
-    Copy(MemoryCopy),
-    Marker(Marker),
-    Stream(Stream),
-    Name(Name),
-    Recording(Recording),
-}
 
 /// Why a dispatch or copy has no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,9 +94,16 @@ impl Trace {
 
     /// The name of an API function.
     pub fn function(&self, call: &Call) -> &str {
-        self.tables
-            .text(call.name.get())
-            .unwrap_or("(unknown function)")
+        self.function_name(call.name.get())
+    }
+
+    /// The name of HSA's function that a copy called.
+    pub fn copy_function(&self, copy: &MemoryCopy) -> &str {
+        self.function_name(copy.function.get())
+    }
+
+    fn function_name(&self, text: u32) -> &str {
+        self.tables.text(text).unwrap_or("(unknown function)")
     }
 
     /// The node (`HSA_AGENT_INFO_NODE`) of an agent, or the agent's ID if it has no record.
@@ -122,7 +114,7 @@ impl Trace {
         }
     }
 
-    /// Whether an ID is that of a GPU. An agent without a record is one, unless its ID is [`NO_AGENT`].
+    /// Whether an ID belongs to a GPU. An agent without a record is one, unless its ID is [`NO_AGENT`].
     pub fn is_gpu(&self, id: u32) -> bool {
         let known = self.tables.agents.get(&id);
         id != NO_AGENT && known.is_none_or(|known| known.what.get() != agent::CPU)
@@ -171,34 +163,16 @@ impl Trace {
         }
     }
 
-    /// The name of HSA's function that a copy called.
-    pub fn copy_function(&self, copy: &MemoryCopy) -> &str {
-        self.tables
-            .text(copy.function.get())
-            .unwrap_or("(unknown function)")
-    }
-
     /// The duration of a dispatch in nanoseconds.
     pub fn duration(&self, dispatch: &Dispatch) -> Result<u64, Untimed> {
         let flags = dispatch.head.flags.get();
-        if flags & flag::UNFINISHED != 0 {
-            return Err(Untimed::Unfinished);
-        }
-        let frequency = match flags & flag::CLOCK {
-            flag::CLOCK_NONE => 0,
-            flag::CLOCK_AGENT => {
-                let agent = self.tables.agents.get(&dispatch.agent.get());
-                agent.map_or(0, |agent| agent.frequency.get())
-            }
-            _ => self.header.frequency.get(),
+        let frequency = if flags & flag::CLOCK == flag::CLOCK_AGENT {
+            let agent = self.tables.agents.get(&dispatch.agent.get());
+            agent.map_or(0, |agent| agent.frequency.get())
+        } else {
+            self.header.frequency.get()
         };
-        if frequency == 0 {
-            return Err(Untimed::NoClock);
-        }
-        match dispatch.end.get().checked_sub(dispatch.start.get()) {
-            Some(ticks) => Ok(nanoseconds(ticks, frequency)),
-            None => Err(Untimed::Backwards),
-        }
+        duration(flags, frequency, dispatch.start.get(), dispatch.end.get())
     }
 
     /// Start and end of a dispatch, in nanoseconds of the system clock. If its times are of the agent's clock, the end
@@ -215,34 +189,37 @@ impl Trace {
     /// Start and end of a copy, in nanoseconds of the system clock.
     pub fn copy_times(&self, copy: &MemoryCopy) -> Result<(u64, u64), Untimed> {
         let flags = copy.head.flags.get();
-        if flags & flag::UNFINISHED != 0 {
-            return Err(Untimed::Unfinished);
-        }
-        if matches!(flags & flag::CLOCK, flag::CLOCK_NONE | flag::CLOCK_AGENT) {
+        if flags & (flag::CLOCK | flag::UNFINISHED) == flag::CLOCK_AGENT {
             return Err(Untimed::NoClock);
         }
         let (start, end) = (copy.start.get(), copy.end.get());
-        match start <= end {
-            true => Ok((self.ns(start), self.ns(end))),
-            false => Err(Untimed::Backwards),
-        }
+        duration(flags, self.header.frequency.get(), start, end)?;
+        Ok((self.ns(start), self.ns(end)))
     }
 
     /// Start and end of a dispatch. If it has no times, both are the time of its submission.
     pub fn times_or_submission(&self, dispatch: &Dispatch) -> (u64, u64) {
-        self.times(dispatch).unwrap_or_else(|_| {
-            let submit = self.ns(dispatch.submit.get());
-            (submit, submit)
-        })
+        let submit = self.ns(dispatch.submit.get());
+        self.times(dispatch).unwrap_or((submit, submit))
     }
 
     /// Start and end of a copy. If it has no times, both are the time of its submission.
     pub fn copy_times_or_submission(&self, copy: &MemoryCopy) -> (u64, u64) {
-        self.copy_times(copy).unwrap_or_else(|_| {
-            let submit = self.ns(copy.submit.get());
-            (submit, submit)
-        })
+        let submit = self.ns(copy.submit.get());
+        self.copy_times(copy).unwrap_or((submit, submit))
     }
+}
+
+/// The duration in nanoseconds of a dispatch or a copy with these flags, in ticks of a clock.
+fn duration(flags: u16, frequency: u64, start: u64, end: u64) -> Result<u64, Untimed> {
+    if flags & flag::UNFINISHED != 0 {
+        return Err(Untimed::Unfinished);
+    }
+    if flags & flag::CLOCK == flag::CLOCK_NONE || frequency == 0 {
+        return Err(Untimed::NoClock);
+    }
+    let ticks = end.checked_sub(start).ok_or(Untimed::Backwards)?;
+    Ok(nanoseconds(ticks, frequency))
 }
 
 /// The name of the clock of a dispatch or a copy with these flags.
@@ -267,7 +244,7 @@ pub fn direction(copy: &MemoryCopy) -> &'static str {
     }
 }
 
-/// Whether the flag is set.
+/// Whether the flag of a dispatch is set.
 pub fn has(dispatch: &Dispatch, flag: u16) -> bool {
     dispatch.head.flags.get() & flag != 0
 }
@@ -326,11 +303,8 @@ impl Problems<'_, '_> {
 
     fn damage(&mut self, damage: &Damage) {
         self.is_damaged = true;
-        let kind = damage
-            .what
-            .chars()
-            .filter(|char| !char.is_ascii_digit())
-            .collect();
+        let chars = damage.what.chars();
+        let kind = chars.filter(|char| !char.is_ascii_digit()).collect();
         let (count, last) = self.seen.entry(kind).or_default();
         *count += 1;
         *last = damage.offset;
@@ -407,21 +381,18 @@ impl Summary {
             (Records::Copies, self.copies, "copy"),
             (Records::Markers, self.markers, "marker"),
         ];
-        let mut counts: Vec<_> = all
-            .into_iter()
-            .filter(|&(records, ..)| is_included(records))
-            .collect();
+        let is_included = |&(records, ..): &(Records, u64, &str)| is_included(records);
+        let mut counts: Vec<_> = all.into_iter().filter(is_included).collect();
         if counts.iter().any(|&(_, count, _)| count != 0) {
             counts.retain(|&(_, count, _)| count != 0);
         }
-        let texts = counts
-            .iter()
-            .map(|&(_, count, noun)| plural(count as usize, noun));
+        let texts = counts.into_iter();
+        let texts = texts.map(|(_, count, noun)| plural(count as usize, noun));
         texts.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// What to report about a trace.
+/// The problems of a trace to report.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Checks {
     /// Damage, dropped records, and dispatches and copies without times.
@@ -446,18 +417,23 @@ fn open_clocked(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
     Ok(reader)
 }
 
+/// The valid records, up to an error.
+fn valid_records(reader: &mut Reader<BufReader<File>>) -> impl Iterator<Item = Record> {
+    std::iter::from_fn(|| reader.next_item().ok().flatten()).flatten()
+}
+
 /// The header of a trace and the name of its host, if it is recorded. Does not report damage.
 pub fn header_and_host(path: &Path) -> anyhow::Result<(Header, Option<String>)> {
     let mut reader = open_clocked(path)?;
     let header = *reader.header();
     let mut tables = Tables::default();
-    while let Ok(Some(item)) = reader.next_item() {
-        let Ok(item) = item else { continue };
+    for record in valid_records(&mut reader) {
         // Only texts are needed, and the process, which is one of the first records.
-        if !matches!(item, Item::Text(_) | Item::Process(_)) || tables.take(&item).is_err() {
+        if !matches!(record, Record::Text(_) | Record::Process(_)) || tables.take(&record).is_err()
+        {
             continue;
         }
-        if let Item::Process(process) = item {
+        if let Record::Process(process) = record {
             let host = tables.text(process.host.get());
             return Ok((header, host.map(str::to_owned)));
         }
@@ -471,16 +447,15 @@ pub fn first_event(path: &Path, shift: u64) -> anyhow::Result<u64> {
     let mut reader = open_clocked(path)?;
     let mut trace = Trace::new(*reader.header(), Naming::default(), shift);
     let mut first = trace.started();
-    while let Ok(Some(item)) = reader.next_item() {
-        let Ok(item) = item else { continue };
-        let start = match &item {
-            Item::Call(call) => trace.ns(call.start.get()),
-            Item::Marker(marker) => trace.ns(marker.start.get()),
-            Item::Dispatch(dispatch) => trace.times_or_submission(dispatch).0,
-            Item::Copy(copy) => trace.copy_times_or_submission(copy).0,
+    for record in valid_records(&mut reader) {
+        let start = match &record {
+            Record::Call(call) => trace.ns(call.start.get()),
+            Record::Marker(marker) => trace.ns(marker.start.get()),
+            Record::Dispatch(dispatch) => trace.times_or_submission(dispatch).0,
+            Record::Copy(copy) => trace.copy_times_or_submission(copy).0,
             // Times of agents' clocks need the clocks' frequencies.
-            Item::Agent(_) => {
-                let _ = trace.tables.take(&item);
+            Record::Agent(_) => {
+                let _ = trace.tables.take(&record);
                 continue;
             }
             _ => continue,
@@ -490,23 +465,9 @@ pub fn first_event(path: &Path, shift: u64) -> anyhow::Result<u64> {
     Ok(first)
 }
 
-/// Calls `take` with each valid dispatch. Does not report damage.
-pub fn each_dispatch(path: &Path, mut take: impl FnMut(&Dispatch)) -> anyhow::Result<()> {
-    each_item(path, |item| {
-        if let Item::Dispatch(dispatch) = item {
-            take(dispatch);
-        }
-    })
-}
-
 /// Calls `take` with each valid record, in the order of the file. Does not report damage.
-pub fn each_item(path: &Path, mut take: impl FnMut(&Item)) -> anyhow::Result<()> {
-    let mut reader = open(path)?;
-    while let Ok(Some(item)) = reader.next_item() {
-        if let Ok(item) = item {
-            take(&item);
-        }
-    }
+pub fn each_record(path: &Path, mut take: impl FnMut(&Record)) -> anyhow::Result<()> {
+    valid_records(&mut open(path)?).for_each(|record| take(&record));
     Ok(())
 }
 
@@ -554,8 +515,8 @@ pub fn read_shifted(
             problems.bar.set_position(at);
             next_tick = at + (8 << 20);
         }
-        let item = match reader.next_item() {
-            Ok(Some(Ok(item))) => item,
+        let record = match reader.next_item() {
+            Ok(Some(Ok(record))) => record,
             Ok(Some(Err(damage))) => {
                 problems.damage(&damage);
                 continue;
@@ -567,63 +528,45 @@ pub fn read_shifted(
                 break;
             }
         };
-        if let Err(what) = trace.tables.take(&item) {
+        if let Err(what) = trace.tables.take(&record) {
             let offset = reader.offset() - RECORD_SIZE as u64;
             problems.damage(&Damage { offset, what });
             continue;
         }
-        let record = match item {
-            Item::Process(process) => Record::Process(process),
-            Item::Agent(agent) => Record::Agent(agent),
-            Item::Queue(queue) => Record::Queue(queue),
-            Item::Kernel(kernel) => Record::Kernel(kernel),
-            Item::Call(call) => {
+        missing.check(&record, &trace.tables);
+        match &record {
+            Record::Call(call) => {
                 summary.calls += 1;
                 called.insert(call.head.id.get());
-                missing.check_call(&call, &trace.tables);
-                Record::Call(call)
             }
-            Item::Dispatch(dispatch) => {
+            Record::Dispatch(dispatch) => {
                 summary.dispatches += 1;
                 match dispatch.correlation.get() {
                     0 => no_call += 1,
                     id => referred.insert(id),
                 }
-                if let Err(why) = trace.times(&dispatch) {
+                if let Err(why) = trace.times(dispatch) {
                     *summary.untimed.entry(why).or_default() += 1;
                 }
-                missing.check_dispatch(&dispatch, &trace.tables);
-                Record::Dispatch(dispatch)
             }
-            Item::Copy(copy) => {
+            Record::Copy(copy) => {
                 summary.copies += 1;
                 match copy.correlation.get() {
                     0 => copies_no_call += 1,
                     id => referred.insert(id),
                 }
-                if let Err(why) = trace.copy_times(&copy) {
+                if let Err(why) = trace.copy_times(copy) {
                     *summary.untimed_copies.entry(why).or_default() += 1;
                 }
-                missing.check_copy(&copy, &trace.tables);
-                Record::Copy(copy)
             }
-            Item::Marker(marker) => {
-                summary.markers += 1;
-                missing.check_text("marker", "message", marker.text.get(), &trace.tables);
-                Record::Marker(marker)
-            }
-            Item::Stream(stream) => Record::Stream(stream),
-            Item::Name(name) => {
-                missing.check_text("name", "string", name.text.get(), &trace.tables);
-                Record::Name(name)
-            }
-            Item::Recording(recording) => Record::Recording(recording),
-            Item::Text(_) => continue,
-            Item::Unknown(_) => {
+            Record::Marker(_) => summary.markers += 1,
+            Record::Text(_) => continue,
+            Record::Unknown(_) => {
                 unknown += 1;
                 continue;
             }
-        };
+            _ => {}
+        }
         take(&record, &mut trace)?;
     }
     problems.bar.finish_and_clear();
@@ -685,55 +628,54 @@ pub fn read_shifted(
 struct Missing(BTreeMap<(&'static str, &'static str, u32), u64>);
 
 impl Missing {
-    /// Counts a record with an ID of something else, unless it is known.
-    fn check(&mut self, noun: &'static str, what: &'static str, id: u32, is_known: bool) {
-        if !is_known {
-            *self.0.entry((noun, what, id)).or_default() += 1;
+    /// Counts a record for each ID in it that is not known. Text 0 is no text, stream 0 no stream, and kernel 0 an unknown
+    /// one.
+    fn check(&mut self, record: &Record, tables: &Tables) {
+        let is_text = |id| id == 0 || tables.text(id).is_some();
+        let is_stream = |id| id == 0 || tables.streams.contains_key(&id);
+        let is_agent = |id| tables.agents.contains_key(&id);
+        let mut check = |noun, what, id, is_known: bool| {
+            if !is_known {
+                *self.0.entry((noun, what, id)).or_default() += 1;
+            }
+        };
+        match record {
+            Record::Call(call) => {
+                const NOUN: &str = "API call";
+                let (name, stream) = (call.name.get(), call.stream.get());
+                check(NOUN, "function name", name, is_text(name));
+                check(NOUN, "stream", stream, is_stream(stream));
+            }
+            Record::Dispatch(dispatch) => {
+                const NOUN: &str = "dispatch";
+                let (kernel, agent) = (dispatch.kernel.get(), dispatch.agent.get());
+                let (queue, stream) = (dispatch.queue.get(), dispatch.stream.get());
+                let known = tables.kernels.get(&kernel);
+                let has_name = known.is_some_and(|known| tables.text(known.name.get()).is_some());
+                check(NOUN, "kernel", kernel, kernel == 0 || has_name);
+                check(NOUN, "agent", agent, is_agent(agent));
+                check(NOUN, "queue", queue, tables.queues.contains_key(&queue));
+                check(NOUN, "stream", stream, is_stream(stream));
+            }
+            Record::Copy(copy) => {
+                const NOUN: &str = "copy";
+                for agent in [copy.source.get(), copy.destination.get()] {
+                    check(NOUN, "agent", agent, agent == NO_AGENT || is_agent(agent));
+                }
+                let (function, stream) = (copy.function.get(), copy.stream.get());
+                check(NOUN, "function name", function, is_text(function));
+                check(NOUN, "stream", stream, is_stream(stream));
+            }
+            Record::Marker(marker) => {
+                let text = marker.text.get();
+                check("marker", "message", text, is_text(text));
+            }
+            Record::Name(name) => {
+                let text = name.text.get();
+                check("name", "string", text, is_text(text));
+            }
+            _ => {}
         }
-    }
-
-    fn check_dispatch(&mut self, dispatch: &Dispatch, tables: &Tables) {
-        const NOUN: &str = "dispatch";
-        let (kernel, agent, queue) = (
-            dispatch.kernel.get(),
-            dispatch.agent.get(),
-            dispatch.queue.get(),
-        );
-        let named = tables
-            .kernels
-            .get(&kernel)
-            .is_some_and(|kernel| tables.text(kernel.name.get()).is_some());
-        self.check(NOUN, "kernel", kernel, kernel == 0 || named);
-        self.check(NOUN, "agent", agent, tables.agents.contains_key(&agent));
-        self.check(NOUN, "queue", queue, tables.queues.contains_key(&queue));
-        self.check_stream(NOUN, dispatch.stream.get(), tables);
-    }
-
-    fn check_copy(&mut self, copy: &MemoryCopy, tables: &Tables) {
-        const NOUN: &str = "copy";
-        let agents = [copy.source.get(), copy.destination.get()];
-        for agent in agents.into_iter().filter(|&agent| agent != NO_AGENT) {
-            self.check(NOUN, "agent", agent, tables.agents.contains_key(&agent));
-        }
-        self.check_text(NOUN, "function name", copy.function.get(), tables);
-        self.check_stream(NOUN, copy.stream.get(), tables);
-    }
-
-    fn check_call(&mut self, call: &Call, tables: &Tables) {
-        const NOUN: &str = "API call";
-        self.check_text(NOUN, "function name", call.name.get(), tables);
-        self.check_stream(NOUN, call.stream.get(), tables);
-    }
-
-    /// Counts a record if its text, which is its `what`, is not known. Text 0 is no text.
-    fn check_text(&mut self, noun: &'static str, what: &'static str, text: u32, tables: &Tables) {
-        self.check(noun, what, text, text == 0 || tables.text(text).is_some());
-    }
-
-    /// Stream 0 is no stream.
-    fn check_stream(&mut self, noun: &'static str, stream: u32, tables: &Tables) {
-        let is_known = stream == 0 || tables.streams.contains_key(&stream);
-        self.check(noun, "stream", stream, is_known);
     }
 
     fn report(&self, problems: &mut Problems) {

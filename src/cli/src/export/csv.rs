@@ -1,7 +1,7 @@
 //! The CSV files of rocprofv3, with its names, columns and values. It writes one file per type of record, so the user
 //! chooses a type, or all of them ([`Kind`]). Strings are quoted, numbers are not.
 //!
-//! The columns are those of `source/lib/output/generateCSV.cpp` in rocprofiler-sdk, and the names of the files those of
+//! The columns are as in `source/lib/output/generateCSV.cpp` in rocprofiler-sdk, and the names of the files as in
 //! `source/lib/output/domain_type.cpp`. As in rocprofv3, `Stream_Id` is 0 for the NULL stream
 //! (`source/lib/rocprofiler-sdk/hip/stream.cpp`). Differences:
 //!
@@ -41,42 +41,25 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The types that have a file.
-    const FILES: [Kind; 4] = [Kind::Kernels, Kind::Copies, Kind::Api, Kind::Markers];
+    /// The types that have a file, and rocprofv3's name of it.
+    const FILES: [(Kind, Records, &str); 4] = [
+        (Kind::Kernels, Records::Dispatches, "kernel_trace"),
+        (Kind::Copies, Records::Copies, "memory_copy_trace"),
+        (Kind::Api, Records::Calls, "hip_api_trace"),
+        (Kind::Markers, Records::Markers, "marker_api_trace"),
+    ];
+
+    /// The types of records that are written, and the names of their files.
+    fn files(self) -> impl Iterator<Item = (Records, &'static str)> {
+        let files = Kind::FILES.into_iter();
+        files.filter_map(move |(kind, records, name)| {
+            (self == kind || self == Kind::All).then_some((records, name))
+        })
+    }
 
     /// Whether records of this type are written.
     pub fn has(self, records: Records) -> bool {
-        match self {
-            Kind::Kernels => records == Records::Dispatches,
-            Kind::Copies => records == Records::Copies,
-            Kind::Api => records == Records::Calls,
-            Kind::Markers => records == Records::Markers,
-            Kind::All => true,
-        }
-    }
-
-    /// rocprofv3's name of the file.
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Kernels => "kernel_trace",
-            Kind::Copies => "memory_copy_trace",
-            Kind::Api => "hip_api_trace",
-            Kind::Markers => "marker_api_trace",
-            Kind::All => "trace",
-        }
-    }
-
-    /// Whether rocprofv3's columns include the process ID.
-    fn has_process(self) -> bool {
-        matches!(self, Kind::Api | Kind::Markers)
-    }
-
-    fn columns(self) -> &'static [&'static str] {
-        match self {
-            Kind::Kernels | Kind::All => &KERNEL_COLUMNS,
-            Kind::Copies => &COPY_COLUMNS,
-            Kind::Api | Kind::Markers => &FUNCTION_COLUMNS,
-        }
+        self.files().any(|(own, _)| own == records)
     }
 
     /// The files to write if the user asked for `out`.
@@ -85,62 +68,35 @@ impl Kind {
             return vec![out.to_owned()];
         }
         let stem = out.file_stem().unwrap_or_default().to_string_lossy();
-        let named = |kind: Kind| out.with_file_name(format!("{stem}_{}.csv", kind.name()));
-        Kind::FILES.map(named).to_vec()
+        let named = |(_, name)| out.with_file_name(format!("{stem}_{name}.csv"));
+        self.files().map(named).collect()
     }
 }
 
-const KERNEL_COLUMNS: [&str; 22] = [
-    "Kind",
-    "Agent_Id",
-    "Queue_Id",
-    "Stream_Id",
-    "Thread_Id",
-    "Dispatch_Id",
-    "Kernel_Id",
-    "Kernel_Name",
-    "Correlation_Id",
-    "Start_Timestamp",
-    "End_Timestamp",
-    "LDS_Block_Size",
-    "Scratch_Size",
-    "VGPR_Count",
-    "Accum_VGPR_Count",
-    "SGPR_Count",
-    "Workgroup_Size_X",
-    "Workgroup_Size_Y",
-    "Workgroup_Size_Z",
-    "Grid_Size_X",
-    "Grid_Size_Y",
-    "Grid_Size_Z",
-];
-const COPY_COLUMNS: [&str; 8] = [
-    "Kind",
-    "Direction",
-    "Stream_Id",
-    "Source_Agent_Id",
-    "Destination_Agent_Id",
-    "Correlation_Id",
-    "Start_Timestamp",
-    "End_Timestamp",
-];
-/// Of API calls and of markers.
-const FUNCTION_COLUMNS: [&str; 7] = [
-    "Domain",
-    "Function",
-    "Process_Id",
-    "Thread_Id",
-    "Correlation_Id",
-    "Start_Timestamp",
-    "End_Timestamp",
-];
+/// rocprofv3's columns.
+fn columns(records: Records) -> &'static str {
+    match records {
+        Records::Dispatches => {
+            "Kind Agent_Id Queue_Id Stream_Id Thread_Id Dispatch_Id Kernel_Id Kernel_Name Correlation_Id \
+            Start_Timestamp End_Timestamp LDS_Block_Size Scratch_Size VGPR_Count Accum_VGPR_Count SGPR_Count \
+            Workgroup_Size_X Workgroup_Size_Y Workgroup_Size_Z Grid_Size_X Grid_Size_Y Grid_Size_Z"
+        }
+        Records::Copies => {
+            "Kind Direction Stream_Id Source_Agent_Id Destination_Agent_Id Correlation_Id Start_Timestamp End_Timestamp"
+        }
+        Records::Calls | Records::Markers => {
+            "Domain Function Process_Id Thread_Id Correlation_Id Start_Timestamp End_Timestamp"
+        }
+    }
+}
 
 /// rocprofiler-sdk's name of the table that has a function of HIP (`ROCPROFILER_BUFFER_TRACING_…`). Only functions that
 /// the compiler calls begin with an underscore.
 pub fn domain(function: &str) -> &'static str {
-    match function.starts_with("__hip") {
-        true => "HIP_COMPILER_API",
-        false => "HIP_RUNTIME_API",
+    if function.starts_with("__hip") {
+        "HIP_COMPILER_API"
+    } else {
+        "HIP_RUNTIME_API"
     }
 }
 
@@ -158,45 +114,41 @@ pub fn operation(copy: &MemoryCopy) -> &'static str {
 
 /// A file with the records of one type.
 struct Table {
-    kind: Kind,
+    records: Records,
     out: BufWriter<File>,
+    /// The fields after rocprofv3's, with a comma before each.
+    of_trace: String,
 }
 
 impl Table {
-    /// The columns after rocprofv3's.
-    fn columns_of_traces(&self) -> Vec<&'static str> {
-        let columns = ["Process_Id", "Host", "Trace"];
-        columns[usize::from(self.kind.has_process())..].to_vec()
-    }
-
-    /// Their fields.
-    fn fields_of_trace(&self, member: &Member) -> String {
+    /// The columns and fields after rocprofv3's, which include the process ID of API calls and markers.
+    fn of_trace(&self, member: &Member) -> (&'static str, String) {
         let host = quoted(member.host.as_deref().unwrap_or_default());
-        match self.kind.has_process() {
-            true => format!(",{host},{}", member.number),
-            false => format!(",{},{host},{}", member.pid, member.number),
+        let (pid, number) = (member.pid, member.number);
+        match self.records {
+            Records::Calls | Records::Markers => ("Host Trace", format!(",{host},{number}")),
+            Records::Dispatches | Records::Copies => {
+                ("Process_Id Host Trace", format!(",{pid},{host},{number}"))
+            }
         }
     }
 }
 
 pub struct Csv {
     tables: Vec<Table>,
-    /// For each table, the fields after rocprofv3's.
-    of_trace: Vec<String>,
     has_columns: bool,
 }
 
 impl Csv {
     /// Writes to the files of [`Kind::outputs`], which are open for writing.
     pub fn new(kind: Kind, files: Vec<BufWriter<File>>) -> Csv {
-        let kinds = match kind {
-            Kind::All => Kind::FILES.to_vec(),
-            one => vec![one],
-        };
-        let tables = kinds.into_iter().zip(files);
+        let tables = kind.files().zip(files).map(|((records, _), out)| Table {
+            records,
+            out,
+            of_trace: String::new(),
+        });
         Csv {
-            tables: tables.map(|(kind, out)| Table { kind, out }).collect(),
-            of_trace: Vec::new(),
+            tables: tables.collect(),
             has_columns: false,
         }
     }
@@ -228,10 +180,12 @@ fn dispatch(out: &mut impl Write, dispatch: &Dispatch, trace: &mut Trace) -> io:
     ] {
         write!(out, ",{number}")?;
     }
-    for size in dispatch.workgroup {
-        write!(out, ",{size}")?;
-    }
-    for size in dispatch.grid {
+    for size in dispatch
+        .workgroup
+        .map(u32::from)
+        .into_iter()
+        .chain(dispatch.grid.map(u32::from))
+    {
         write!(out, ",{size}")?;
     }
     Ok(())
@@ -283,40 +237,32 @@ fn marker(out: &mut impl Write, marker: &Marker, trace: &Trace) -> io::Result<()
 
 impl Writer for Csv {
     fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
-        let member = input.member.as_ref();
-        let fields = |table: &Table| member.map(|member| table.fields_of_trace(member));
-        let fields = self
-            .tables
-            .iter()
-            .map(|table| fields(table).unwrap_or_default());
-        self.of_trace = fields.collect();
-        if std::mem::replace(&mut self.has_columns, true) {
-            return Ok(());
-        }
         for table in &mut self.tables {
-            let more = member.map(|_| table.columns_of_traces());
-            let columns = table.kind.columns().iter().chain(more.iter().flatten());
-            let columns: Vec<_> = columns.map(|name| quoted(name)).collect();
-            writeln!(table.out, "{}", columns.join(","))?;
+            let of_trace = input.member.as_ref().map(|member| table.of_trace(member));
+            let (more, fields) = of_trace.unwrap_or_default();
+            table.of_trace = fields;
+            if !self.has_columns {
+                let names = columns(table.records).split(' ');
+                let names = names.chain(more.split_whitespace()).map(quoted);
+                writeln!(table.out, "{}", names.collect::<Vec<_>>().join(","))?;
+            }
         }
+        self.has_columns = true;
         Ok(())
     }
 
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
-        for (Table { kind, out }, of_trace) in self.tables.iter_mut().zip(&self.of_trace) {
-            match (*kind, record) {
-                (Kind::Kernels, Record::Dispatch(record)) => dispatch(out, record, trace)?,
-                (Kind::Copies, Record::Copy(record)) => copy(out, record, trace)?,
-                (Kind::Api, Record::Call(record)) => call(out, record, trace)?,
-                (Kind::Markers, Record::Marker(record)) => marker(out, record, trace)?,
+        for table in &mut self.tables {
+            let out = &mut table.out;
+            match (table.records, record) {
+                (Records::Dispatches, Record::Dispatch(record)) => dispatch(out, record, trace)?,
+                (Records::Copies, Record::Copy(record)) => copy(out, record, trace)?,
+                (Records::Calls, Record::Call(record)) => call(out, record, trace)?,
+                (Records::Markers, Record::Marker(record)) => marker(out, record, trace)?,
                 _ => continue,
             }
-            writeln!(out, "{of_trace}")?;
+            writeln!(out, "{}", table.of_trace)?;
         }
-        Ok(())
-    }
-
-    fn end(&mut self, _: &mut Trace) -> anyhow::Result<()> {
         Ok(())
     }
 

@@ -74,7 +74,7 @@ pub struct Inputs {
     pub started_unix: Option<u64>,
 }
 
-/// What must be known about each of several traces before the first one is exported.
+/// The start of one of several traces, which must be known before the first one is exported.
 struct Start {
     header: Header,
     host: Option<Rc<str>>,
@@ -91,9 +91,11 @@ impl Start {
     /// Whether both traces have the same system clock.
     fn has_clock_of(&self, other: &Start) -> bool {
         let difference = self.boot().abs_diff(other.boot());
-        let limit = match self.host == other.host {
-            true => MAX_ADJUSTMENT,
-            false => MAX_DIFFERENCE,
+        let is_same_host = self.host == other.host;
+        let limit = if is_same_host {
+            MAX_ADJUSTMENT
+        } else {
+            MAX_DIFFERENCE
         };
         difference < limit.into()
     }
@@ -127,24 +129,22 @@ impl Inputs {
         check_repetition(&paths, &starts)?;
         let (shifts, clocks) = shifts(&starts);
         let mut hosts = HashMap::new();
-        let mut host_numbers = Vec::new();
         for start in &starts {
             let next = hosts.len() as u32 + 1;
-            host_numbers.push(*hosts.entry(start.host.clone()).or_insert(next));
+            hosts.entry(start.host.clone()).or_insert(next);
         }
         let started_unix = starts.iter().map(|start| start.header.started_unix.get());
         let started_unix = started_unix.min();
-        let all = paths.into_iter().zip(starts).zip(shifts);
-        let all = all.zip(host_numbers).zip(1..);
-        let all = all.map(|((((path, start), shift), host_number), number)| Input {
+        let all = (1..).zip(paths).zip(starts).zip(shifts);
+        let all = all.map(|(((number, path), start), shift)| Input {
             path,
             shift,
             member: Some(Member {
                 number,
                 pid: start.header.pid.get(),
-                host: start.host,
-                host_number,
+                host_number: hosts[&start.host],
                 has_hosts: hosts.len() > 1,
+                host: start.host,
             }),
         });
         Ok(Inputs {
@@ -190,7 +190,7 @@ fn check_repetition(paths: &[PathBuf], starts: &[Start]) -> Result<()> {
     Ok(())
 }
 
-/// What to add to the times of each trace, and the number of different clocks.
+/// The nanoseconds to add to the times of each trace, and the number of different clocks.
 fn shifts(starts: &[Start]) -> (Vec<u64>, usize) {
     let mut clocks: Vec<&Start> = Vec::new();
     let mut clock_of = Vec::with_capacity(starts.len());
@@ -226,41 +226,20 @@ mod tests {
 
     #[test]
     fn clocks_are_aligned_by_realtime_unless_they_are_the_same() {
+        let a = |boot, unix| started("a", boot, unix);
+        let b = |boot, unix| started("b", boot, unix);
+        let (none, half) = (&[0, 0][..], &[0, 500_000_000][..]);
         let cases: [(&[Start], &[u64], usize); 6] = [
-            (
-                &[started("a", 100.0, 200.0), started("a", 100.0, 300.0)],
-                &[0, 0],
-                1,
-            ),
+            (&[a(100.0, 200.0), a(100.0, 300.0)], none, 1),
             // The realtime clock was adjusted.
-            (
-                &[started("a", 100.0, 200.0), started("a", 100.5, 300.0)],
-                &[0, 0],
-                1,
-            ),
+            (&[a(100.0, 200.0), a(100.5, 300.0)], none, 1),
             // Containers on one host.
-            (
-                &[started("a", 100.0, 200.0), started("b", 100.0001, 300.0)],
-                &[0, 0],
-                1,
-            ),
-            (
-                &[started("a", 100.0, 200.0), started("b", 100.5, 300.0)],
-                &[0, 500_000_000],
-                2,
-            ),
+            (&[a(100.0, 200.0), b(100.0001, 300.0)], none, 1),
+            (&[a(100.0, 200.0), b(100.5, 300.0)], half, 2),
             // The host was booted again.
+            (&[a(150.0, 200.0), a(100.0, 120.0)], &[50_000_000_000, 0], 2),
             (
-                &[started("a", 150.0, 200.0), started("a", 100.0, 120.0)],
-                &[50_000_000_000, 0],
-                2,
-            ),
-            (
-                &[
-                    started("b", 130.0, 200.0),
-                    started("a", 100.0, 200.0),
-                    started("b", 130.2, 201.0),
-                ],
+                &[b(130.0, 200.0), a(100.0, 200.0), b(130.2, 201.0)],
                 &[30_000_000_000, 0, 30_000_000_000],
                 2,
             ),
@@ -268,16 +247,11 @@ mod tests {
         for (number, (starts, expected, clocks)) in cases.iter().enumerate() {
             let (found, count) = shifts(starts);
             // Seconds in a test are not exact.
-            let close = found
-                .iter()
-                .zip(*expected)
-                .all(|(a, b)| a.abs_diff(*b) < 100);
+            let mut pairs = found.iter().zip(*expected);
+            let close = pairs.all(|(a, b)| a.abs_diff(*b) < 100);
             assert!(close, "case {number}: {found:?}");
-            assert_eq!(
-                (found.len(), count),
-                (expected.len(), *clocks),
-                "case {number}"
-            );
+            let counts = (expected.len(), *clocks);
+            assert_eq!((found.len(), count), counts, "case {number}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! JSON lines: one object per record, in the order of the file. `type` is the record's type. IDs are those of the file,
+//! JSON lines: one object per record, in the order of the file. `type` is the record's type. IDs are as in the file,
 //! times are in nanoseconds of HSA's system clock, sizes in bytes or work-items. Fields that a record does not have are
 //! omitted.
 //!
@@ -7,7 +7,7 @@
 //!
 //! An export of several traces has such an object for each trace, with its path (`file`). The objects of its records
 //! follow. All objects have the number of their trace (`trace`), because IDs are unique only within a trace. Times,
-//! including `started`, are those of the common time line ([`super::inputs`]).
+//! including `started`, are on the common time line ([`super::inputs`]).
 
 use super::inputs::Input;
 use super::writer::{Writer, flush};
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use tracefile::format::{Agent, Dispatch, NO_AGENT, agent, flag, marker, named, stream};
+use tracefile::format::{NO_AGENT, agent, flag, marker, named, stream};
 
 /// The version of the format. Incremented with every incompatible change.
 const VERSION: u32 = 1;
@@ -206,21 +206,9 @@ enum Line<'a> {
     Recording { time: u64, is_on: bool },
 }
 
-/// The number, unless it is 0.
-fn non_zero(number: u64) -> Option<u64> {
-    (number != 0).then_some(number)
-}
-
-/// The id, unless it is 0.
-fn known_id(id: u32) -> Option<u32> {
-    (id != 0).then_some(id)
-}
-
-fn agent_type(agent: &Agent) -> &'static str {
-    match agent.what.get() {
-        agent::CPU => "cpu",
-        _ => "gpu",
-    }
+/// The number or ID, unless it is 0.
+fn non_zero<T: Default + PartialEq>(number: T) -> Option<T> {
+    (number != T::default()).then_some(number)
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -228,16 +216,6 @@ struct Registers {
     vgprs: u16,
     accum_vgprs: u16,
     sgprs: u16,
-}
-
-impl Registers {
-    fn of(dispatch: &Dispatch) -> Option<Registers> {
-        (!has(dispatch, flag::NO_REGISTERS)).then(|| Registers {
-            vgprs: dispatch.vgprs.get(),
-            accum_vgprs: dispatch.accum_vgprs.get(),
-            sgprs: dispatch.sgprs.get(),
-        })
-    }
 }
 
 /// One line of the file: one object per record of the trace. New fields may be added without a new version.
@@ -314,7 +292,10 @@ impl Writer for Json {
                 product: trace.tables.text(agent.product.get()),
                 compute_units: agent.compute_units.get(),
                 frequency: agent.frequency.get(),
-                what: agent_type(agent),
+                what: match agent.what.get() {
+                    agent::CPU => "cpu",
+                    _ => "gpu",
+                },
             }),
             Record::Queue(queue) => self.line(&Line::Queue {
                 id: queue.head.id.get(),
@@ -347,7 +328,7 @@ impl Writer for Json {
                 start: trace.ns(call.start.get()),
                 end: trace.ns(call.end.get()),
                 status: call.status.get(),
-                stream: known_id(call.stream.get()),
+                stream: non_zero(call.stream.get()),
             }),
             Record::Dispatch(dispatch) => {
                 let times = trace.times(dispatch).ok();
@@ -359,7 +340,7 @@ impl Writer for Json {
                     kernel_name: &name,
                     agent: dispatch.agent.get(),
                     queue: dispatch.queue.get(),
-                    stream: known_id(dispatch.stream.get()),
+                    stream: non_zero(dispatch.stream.get()),
                     thread: dispatch.thread.get(),
                     submit: trace.ns(dispatch.submit.get()),
                     start: times.map(|(start, _)| start),
@@ -373,7 +354,11 @@ impl Writer for Json {
                     workgroup: dispatch.workgroup.map(|size| size.get()),
                     lds: dispatch.lds.get(),
                     scratch: dispatch.scratch.get(),
-                    registers: Registers::of(dispatch),
+                    registers: (!has(dispatch, flag::NO_REGISTERS)).then(|| Registers {
+                        vgprs: dispatch.vgprs.get(),
+                        accum_vgprs: dispatch.accum_vgprs.get(),
+                        sgprs: dispatch.sgprs.get(),
+                    }),
                 })
             }
             Record::Copy(copy) => {
@@ -387,8 +372,8 @@ impl Writer for Json {
                     size: copy.size.get(),
                     source: known_agent(copy.source.get()),
                     destination: known_agent(copy.destination.get()),
-                    stream: known_id(copy.stream.get()),
-                    engine: known_id(copy.engine.get()),
+                    stream: non_zero(copy.stream.get()),
+                    engine: non_zero(copy.engine.get()),
                     thread: copy.thread.get(),
                     submit: trace.ns(copy.submit.get()),
                     start: times.map(|(start, _)| start),
@@ -407,7 +392,7 @@ impl Writer for Json {
                     _ => "process_range",
                 },
                 text: trace.tables.text(marker.text.get()),
-                domain: known_id(marker.domain.get()).and_then(|id| trace.tables.text(id)),
+                domain: non_zero(marker.domain.get()).and_then(|id| trace.tables.text(id)),
                 thread: marker.thread.get(),
                 end_thread: marker.end_thread.get(),
                 start: trace.ns(marker.start.get()),
@@ -423,7 +408,7 @@ impl Writer for Json {
                     stream::PER_THREAD => "per_thread",
                     _ => "created",
                 },
-                thread: known_id(stream.thread.get()),
+                thread: non_zero(stream.thread.get()),
                 handle: stream.handle.get(),
                 first_use: trace.ns(stream.first_use.get()),
             }),
@@ -441,6 +426,8 @@ impl Writer for Json {
                 time: trace.ns(recording.time.get()),
                 is_on: recording.is_on.get() != 0,
             }),
+            // Texts are in the records that refer to them.
+            Record::Text(_) | Record::Unknown(_) => Ok(()),
         }
     }
 

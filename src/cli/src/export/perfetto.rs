@@ -12,8 +12,8 @@
 //!
 //! Slices on one track must nest. [`lanes`] and [`threads`] take care of that.
 //!
-//! Several traces follow each other in the file. Each is a packet sequence of its own, because interned names are those
-//! of a sequence. IDs of tracks and flows, which all sequences share, contain the number of the trace. Perfetto takes
+//! Several traces follow each other in the file. Each is a packet sequence of its own, because interned names belong to a
+//! sequence. IDs of tracks and flows, which all sequences share, contain the number of the trace. Perfetto takes
 //! processes with the same process ID for one, so each further one gets an ID that no process has ([`Pids`]).
 
 mod first_pass;
@@ -119,12 +119,6 @@ pub enum Tracks {
     Queue,
 }
 
-/// A slice on the track of a thread.
-enum ThreadSlice {
-    Call(Call),
-    Marker(Marker),
-}
-
 /// The process IDs in the output.
 struct Pids {
     used: HashSet<i32>,
@@ -167,7 +161,7 @@ struct State {
     first_pass: FirstPass,
     has_header: bool,
     member: Option<Member>,
-    /// The process ID in the output, and what is added to the names of the process and of GPUs.
+    /// The process ID in the output, and the suffixes of the names of the process and of GPUs.
     pid: i32,
     process_suffix: String,
     gpu_suffix: String,
@@ -177,7 +171,8 @@ struct State {
     threads: BTreeSet<u32>,
     agents: BTreeSet<u32>,
     lanes: Lanes,
-    thread_slices: Threads<ThreadSlice>,
+    /// Calls and markers.
+    thread_slices: Threads<Record>,
     in_flight: BTreeMap<u32, InFlight>,
     /// When the recording stopped, while it is stopped, and whether its track is described.
     stopped: Option<u64>,
@@ -237,6 +232,16 @@ impl Perfetto {
         })
     }
 
+    /// Describes a track with a name, below another one.
+    fn named_track(&mut self, uuid: u64, name: String, parent: u64) -> std::io::Result<()> {
+        self.track(TrackDescriptor {
+            uuid,
+            name: Some(name),
+            parent_uuid: Some(parent),
+            ..TrackDescriptor::default()
+        })
+    }
+
     fn track(&mut self, track: TrackDescriptor) -> std::io::Result<()> {
         self.packet(TracePacket {
             track_descriptor: Some(track),
@@ -264,7 +269,7 @@ impl Perfetto {
         };
         self.packet(TracePacket {
             sequence_flags: CLEARED,
-            // One relation is enough for all traces. Those of several would be almost the same.
+            // One relation is enough for all traces: the relations of several would be almost the same.
             clock_snapshot: (self.number == 0).then(|| ClockSnapshot {
                 clocks: vec![
                     clock(BOOTTIME, trace.started()),
@@ -309,15 +314,9 @@ impl Perfetto {
         if self.trace.agents.insert(agent) {
             let known = trace.tables.agents.get(&agent);
             let texts = known.map(|known| [known.product.get(), known.name.get()]);
-            let texts = texts.into_iter().flatten();
-            let given = self
-                .trace
-                .first_pass
-                .names
-                .get(&(named::AGENT, agent.into()));
-            let name = given
-                .map(String::as_str)
-                .or_else(|| texts.filter_map(|id| trace.tables.text(id)).next());
+            let mut texts = texts.into_iter().flatten();
+            let given = self.given_name(named::AGENT, agent);
+            let name = given.or_else(|| texts.find_map(|id| trace.tables.text(id)));
             let name = format!(
                 "GPU {} {}{}",
                 trace.node(agent),
@@ -342,12 +341,7 @@ impl Perfetto {
     fn thread(&mut self, thread: u32) -> std::io::Result<u64> {
         let uuid = self.uuid(THREADS | u64::from(thread));
         if self.trace.threads.insert(thread) {
-            let given = self
-                .trace
-                .first_pass
-                .names
-                .get(&(named::THREAD, thread.into()));
-            let thread_name = given.cloned();
+            let thread_name = self.given_name(named::THREAD, thread).map(str::to_owned);
             self.track(TrackDescriptor {
                 uuid,
                 thread: Some(ThreadDescriptor {
@@ -388,25 +382,21 @@ impl Perfetto {
                 }
                 Group::ProcessRanges => (self.uuid(HOST), "Process ranges".to_owned()),
             };
-            self.track(TrackDescriptor {
-                uuid,
-                name: Some(name),
-                parent_uuid: Some(parent),
-                ..TrackDescriptor::default()
-            })?;
+            self.named_track(uuid, name, parent)?;
         }
         Ok(uuid)
     }
 
+    /// The name that the program gave to a thread, a stream or an agent ([`named`]).
+    fn given_name(&self, what: u32, id: u32) -> Option<&str> {
+        let names = &self.trace.first_pass.names;
+        names.get(&(what, id.into())).map(String::as_str)
+    }
+
     /// The name that the program gave to a stream, or else its default name.
     fn stream_name(&self, stream: u32, trace: &Trace) -> String {
-        let given = self
-            .trace
-            .first_pass
-            .names
-            .get(&(named::STREAM, stream.into()));
-        match given {
-            Some(name) => name.clone(),
+        match self.given_name(named::STREAM, stream) {
+            Some(name) => name.to_owned(),
             None => trace.default_stream_name(stream),
         }
     }
@@ -444,10 +434,8 @@ impl Perfetto {
         };
         let track = self.lane(group, (start, end), trace)?;
         let kernel = trace.kernel(dispatch.kernel.get());
-        let category = match trace.is_blit(dispatch.kernel.get()) {
-            true => BLIT,
-            false => KERNEL,
-        };
+        let is_blit = trace.is_blit(dispatch.kernel.get());
+        let category = if is_blit { BLIT } else { KERNEL };
         let event = TrackEvent {
             category_iids: vec![category],
             debug_annotations: self.dispatch_arguments(dispatch, trace),
@@ -487,12 +475,8 @@ impl Perfetto {
 
     /// The flow to the next dispatch or copy of a call.
     fn flow(&mut self, call: u64) -> Vec<u64> {
-        self.trace
-            .first_pass
-            .flows
-            .next_of_call(call)
-            .into_iter()
-            .collect()
+        let flow = self.trace.first_pass.flows.next_of_call(call);
+        flow.into_iter().collect()
     }
 
     /// Writes a slice with its end, or an instant if it has no times.
@@ -505,10 +489,10 @@ impl Perfetto {
         let track = event.track_uuid;
         event.r#type = if has_times { BEGIN } else { INSTANT };
         self.event(start, event)?;
-        match has_times {
-            true => self.end_slice(end, track),
-            false => Ok(()),
+        if has_times {
+            self.end_slice(end, track)?;
         }
+        Ok(())
     }
 
     /// Counts a dispatch as in flight from its submission to its end. A dispatch without times ends when its completion
@@ -567,10 +551,11 @@ impl Perfetto {
         let mut arguments = vec![
             number("correlation", id),
             status,
-            number("dispatches", flows.dispatches(id)),
+            number("dispatches", flows.dispatches.get(id)),
         ];
-        if flows.copies(id) != 0 {
-            arguments.push(number("copies", flows.copies(id)));
+        let copies = flows.copies.get(id);
+        if copies != 0 {
+            arguments.push(number("copies", copies));
         }
         arguments.extend(self.stream_argument(call.stream.get(), trace));
         Ok(TrackEvent {
@@ -590,22 +575,23 @@ impl Perfetto {
         if marker.head.flags.get() & flag::UNFINISHED != 0 {
             arguments.push(truth("unfinished"));
         }
+        let is_mark = marker.what.get() == marker::MARK;
         Ok(TrackEvent {
             category_iids: vec![MARKER],
             debug_annotations: arguments,
-            r#type: BEGIN,
+            r#type: if is_mark { INSTANT } else { BEGIN },
             name_iid: Some(self.name(message.into())?),
             ..TrackEvent::default()
         })
     }
 
-    /// Adds a call, mark or range to its thread's track.
+    /// Adds a call or marker to its thread's track.
     fn on_thread(
         &mut self,
         thread: u32,
         times: (u64, u64),
         rank: Rank,
-        slice: ThreadSlice,
+        slice: Record,
         trace: &Trace,
     ) -> std::io::Result<()> {
         self.trace
@@ -616,7 +602,7 @@ impl Perfetto {
     }
 
     /// Writes slices on the tracks of threads.
-    fn steps(&mut self, steps: Vec<Step<ThreadSlice>>, trace: &Trace) -> std::io::Result<()> {
+    fn steps(&mut self, steps: Vec<Step<Record>>, trace: &Trace) -> std::io::Result<()> {
         for step in steps {
             match step {
                 Step::Begin {
@@ -625,18 +611,12 @@ impl Perfetto {
                     ends,
                 } => {
                     let (start, mut event) = match &slice {
-                        ThreadSlice::Call(call) => (call.start.get(), self.call(call, trace)?),
-                        ThreadSlice::Marker(marker) => {
-                            (marker.start.get(), self.marker(marker, trace)?)
-                        }
+                        Record::Call(call) => (call.start, self.call(call, trace)?),
+                        Record::Marker(marker) => (marker.start, self.marker(marker, trace)?),
+                        _ => continue,
                     };
-                    if let ThreadSlice::Marker(marker) = &slice
-                        && marker.what.get() == marker::MARK
-                    {
-                        event.r#type = INSTANT;
-                    }
                     event.track_uuid = self.thread(thread)?;
-                    self.event(trace.ns(start), event)?;
+                    self.event(trace.ns(start.get()), event)?;
                     if let Some(end) = ends {
                         self.end_slice(end, self.uuid(THREADS | u64::from(thread)))?;
                     }
@@ -677,12 +657,8 @@ impl Perfetto {
 
     fn pause(&mut self, start: u64, end: u64) -> std::io::Result<()> {
         if !std::mem::replace(&mut self.trace.has_pauses, true) {
-            self.track(TrackDescriptor {
-                uuid: self.uuid(PAUSES),
-                name: Some("Recording".to_owned()),
-                parent_uuid: Some(self.uuid(HOST)),
-                ..TrackDescriptor::default()
-            })?;
+            let (pauses, host) = (self.uuid(PAUSES), self.uuid(HOST));
+            self.named_track(pauses, "Recording".to_owned(), host)?;
         }
         let event = TrackEvent {
             category_iids: vec![RECORDING],
@@ -834,8 +810,7 @@ impl Writer for Perfetto {
             }
             Record::Call(call) => {
                 let times = (trace.ns(call.start.get()), trace.ns(call.end.get()));
-                let slice = ThreadSlice::Call(*call);
-                self.on_thread(call.thread.get(), times, Rank::Call, slice, trace)?;
+                self.on_thread(call.thread.get(), times, Rank::Call, *record, trace)?;
             }
             Record::Marker(marker) => {
                 let times = (trace.ns(marker.start.get()), trace.ns(marker.end.get()));
@@ -847,14 +822,13 @@ impl Writer for Perfetto {
                         return Ok(());
                     }
                 };
-                let slice = ThreadSlice::Marker(*marker);
-                self.on_thread(marker.thread.get(), times, rank, slice, trace)?;
+                self.on_thread(marker.thread.get(), times, rank, *record, trace)?;
             }
             Record::Dispatch(dispatch) => self.dispatch(dispatch, trace)?,
             Record::Copy(copy) => self.copy(copy, trace)?,
             Record::Recording(recording) => self.recording(recording, trace)?,
             // Tracks and names are written with the first slice that uses them.
-            Record::Queue(_) | Record::Kernel(_) | Record::Stream(_) | Record::Name(_) => {}
+            _ => {}
         }
         Ok(())
     }

@@ -18,12 +18,12 @@ use super::inputs::Input;
 use super::writer::Writer;
 use crate::trace_reader::{Record, Trace, clock};
 use md5::{Digest, Md5};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Result, ToSql, params};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use tracefile::format::{
-    Agent, Call, Dispatch, Marker, MemoryCopy, NO_AGENT, agent, flag, marker, named,
+    Call, Dispatch, Kernel, Marker, MemoryCopy, NO_AGENT, agent, flag, marker, named,
 };
 use zerocopy::IntoBytes;
 
@@ -252,11 +252,13 @@ pub struct Rocpd {
 }
 
 /// The rows of a trace.
+#[derive(Default)]
 struct Rows {
-    /// The suffix of the trace's tables, once they exist.
-    suffix: Option<String>,
+    /// The suffix of the trace's tables. Empty until they exist.
+    suffix: String,
     /// The ID of the row of the host. Traces of one host have the same ID.
     node: u32,
+    pid: u32,
     events: i64,
     /// The IDs of strings.
     strings: HashMap<String, i64>,
@@ -278,11 +280,12 @@ fn int(value: impl Into<u64>) -> i64 {
 /// The additional data of a row that has none.
 const NO_EXTRA: &str = "{}";
 
-/// Additional data about the times of a dispatch with these flags: none if they are the usual ones.
-fn of_clock(flags: u16) -> String {
-    match (clock(flags), flags & flag::UNFINISHED != 0) {
-        ("system", false) => NO_EXTRA.to_owned(),
-        (clock, unfinished) => json!({"clock": clock, "unfinished": unfinished}).to_string(),
+/// Additional data about the times of a dispatch or copy with these flags, unless they are the usual ones.
+fn add_clock(extra: &mut Value, flags: u16) {
+    let (clock, unfinished) = (clock(flags), flags & flag::UNFINISHED != 0);
+    if clock != "system" || unfinished {
+        extra["clock"] = clock.into();
+        extra["unfinished"] = unfinished.into();
     }
 }
 
@@ -291,25 +294,8 @@ fn code_object(agent: u32) -> i64 {
     i64::from(agent) + 1
 }
 
-impl Rows {
-    fn new(node: u32) -> Rows {
-        Rows {
-            suffix: None,
-            node,
-            events: 0,
-            strings: HashMap::new(),
-            tracks: BTreeMap::new(),
-            agents: BTreeSet::new(),
-            queues: BTreeSet::new(),
-            streams: BTreeSet::from([STREAM]),
-            kernels: BTreeSet::new(),
-            threads: BTreeSet::new(),
-        }
-    }
-}
-
 impl Rocpd {
-    pub fn new(path: &Path) -> Result<Rocpd, rusqlite::Error> {
+    pub fn new(path: &Path) -> Result<Rocpd> {
         let db = Connection::open(path)?;
         // The file becomes the output only when it is complete, so nothing is ever rolled back. References are valid
         // by construction, but the rows that they refer to are written last.
@@ -319,177 +305,170 @@ impl Rocpd {
         Ok(Rocpd {
             db,
             suffixes: Vec::new(),
-            rows: Rows::new(1),
+            rows: Rows::default(),
         })
     }
 
-    /// Creates the tables of a trace at its first record. Returns the suffix of their names.
-    fn tables(&mut self, trace: &Trace) -> Result<String, rusqlite::Error> {
-        if let Some(suffix) = &self.rows.suffix {
-            return Ok(suffix.clone());
+    /// Adds a row to a table of the trace.
+    fn insert(&self, table: &str, columns: &str, values: &[&dyn ToSql]) -> Result<()> {
+        let suffix = &self.rows.suffix;
+        let places = vec!["?"; values.len()].join(", ");
+        let sql = format!("INSERT INTO \"rocpd_{table}{suffix}\" ({columns}) VALUES ({places})");
+        self.db.prepare_cached(&sql)?.execute(values)?;
+        Ok(())
+    }
+
+    /// Creates the tables of a trace at its first record.
+    fn create_tables(&mut self, trace: &Trace) -> Result<()> {
+        if !self.rows.suffix.is_empty() {
+            return Ok(());
         }
         // The ID depends only on the trace's header (process, start time and clock), so it is the same in each export.
         let hex = format!("{:x}", Md5::digest(trace.header.as_bytes()));
         let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
         let (guid, suffix) = (parts.join("-"), format!("_{}", parts.join("_")));
         self.db.execute_batch(&tables(&suffix, &guid))?;
-        for (tag, value) in [("schema_version", "3"), ("uuid", &suffix), ("guid", &guid)] {
-            let sql = format!("INSERT INTO \"rocpd_metadata{suffix}\" (tag, value) VALUES (?, ?)");
-            self.db.execute(&sql, params![tag, value])?;
-        }
         self.suffixes.push(suffix.clone());
-        self.rows.suffix = Some(suffix.clone());
-        Ok(suffix)
+        self.rows.suffix = suffix.clone();
+        self.rows.pid = trace.header.pid.get();
+        for (tag, value) in [("schema_version", "3"), ("uuid", &suffix), ("guid", &guid)] {
+            self.insert("metadata", "tag, value", params![tag, value])?;
+        }
+        Ok(())
     }
 
     /// The ID of a string, which is added at its first use. Not for messages of markers, of which there can be many.
-    fn string(&mut self, suffix: &str, string: &str) -> Result<i64, rusqlite::Error> {
+    fn string(&mut self, string: &str) -> Result<i64> {
         if let Some(&id) = self.rows.strings.get(string) {
             return Ok(id);
         }
         let id = self.rows.strings.len() as i64 + 1;
-        let sql = format!("INSERT INTO \"rocpd_string{suffix}\" (id, string) VALUES (?, ?)");
-        self.db.execute(&sql, params![id, string])?;
+        self.insert("string", "id, string", params![id, string])?;
         self.rows.strings.insert(string.to_owned(), id);
         Ok(id)
     }
 
     /// Adds the event of a record, which an API call submitted unless its correlation ID is 0. Returns its ID.
-    fn event(
-        &mut self,
-        suffix: &str,
-        category: &str,
-        correlation: u64,
-        extra: &str,
-    ) -> Result<i64, rusqlite::Error> {
-        let category = self.string(suffix, category)?;
+    fn event(&mut self, category: &str, correlation: u64, extra: &str) -> Result<i64> {
+        let category = self.string(category)?;
         self.rows.events += 1;
         let stack = (correlation != 0).then(|| int(correlation));
-        let sql = format!(
-            "INSERT INTO \"rocpd_event{suffix}\" (id, category_id, stack_id, parent_stack_id, correlation_id, extdata)
-            VALUES (?1, ?2, ?3, ?3, ?3, ?4)"
-        );
-        let mut insert = self.db.prepare_cached(&sql)?;
-        insert.execute(params![self.rows.events, category, stack, extra])?;
+        self.insert(
+            "event",
+            "id, category_id, stack_id, parent_stack_id, correlation_id, extdata",
+            params![self.rows.events, category, stack, stack, stack, extra],
+        )?;
         Ok(self.rows.events)
     }
 
-    fn dispatch(&mut self, dispatch: &Dispatch, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.tables(trace)?;
-        let correlation = dispatch.correlation.get();
-        let event = self.event(&suffix, "KERNEL_DISPATCH", correlation, NO_EXTRA)?;
-        let region = self.string(&suffix, "")?;
+    fn dispatch(&mut self, dispatch: &Dispatch, trace: &Trace) -> Result<()> {
+        let event = self.event("KERNEL_DISPATCH", dispatch.correlation.get(), NO_EXTRA)?;
+        let region = self.string("")?;
         let stream = trace.stream_id(dispatch.stream.get());
-        self.rows.agents.insert(dispatch.agent.get());
-        self.rows.queues.insert(dispatch.queue.get());
+        let ids = [
+            dispatch.thread,
+            dispatch.agent,
+            dispatch.kernel,
+            dispatch.queue,
+        ];
+        let [thread, agent, kernel, queue] = ids.map(|id| id.get());
+        self.rows.agents.insert(agent);
+        self.rows.queues.insert(queue);
         self.rows.streams.insert(stream);
-        self.rows.kernels.insert(dispatch.kernel.get());
-        self.rows.threads.insert(dispatch.thread.get());
+        self.rows.kernels.insert(kernel);
+        self.rows.threads.insert(thread);
         let (start, end) = trace.times_or_submission(dispatch);
-        let sql = format!(
-            "INSERT INTO \"rocpd_kernel_dispatch{suffix}\" (nid, pid, tid, agent_id, kernel_id, dispatch_id,
-            queue_id, stream_id, start, \"end\", private_segment_size, group_segment_size, workgroup_size_x,
-            workgroup_size_y, workgroup_size_z, grid_size_x, grid_size_y, grid_size_z, region_name_id, event_id,
-            extdata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        );
         let [wx, wy, wz] = dispatch.workgroup.map(|size| size.get());
         let [gx, gy, gz] = dispatch.grid.map(|size| size.get());
-        self.db.prepare_cached(&sql)?.execute(params![
-            self.rows.node,
-            trace.header.pid.get(),
-            dispatch.thread.get(),
-            dispatch.agent.get(),
-            dispatch.kernel.get(),
-            int(dispatch.head.id),
-            dispatch.queue.get(),
-            stream,
-            int(start),
-            int(end),
-            dispatch.scratch.get(),
-            dispatch.lds.get(),
-            wx,
-            wy,
-            wz,
-            gx,
-            gy,
-            gz,
-            region,
-            event,
-            of_clock(dispatch.head.flags.get()),
-        ])?;
-        Ok(())
+        let mut extra = json!({});
+        add_clock(&mut extra, dispatch.head.flags.get());
+        self.insert(
+            "kernel_dispatch",
+            "nid, pid, tid, agent_id, kernel_id, dispatch_id, queue_id, stream_id, start, \"end\", private_segment_size,
+            group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z, grid_size_x, grid_size_y,
+            grid_size_z, region_name_id, event_id, extdata",
+            params![
+                self.rows.node,
+                self.rows.pid,
+                thread,
+                agent,
+                kernel,
+                int(dispatch.head.id),
+                queue,
+                stream,
+                int(start),
+                int(end),
+                dispatch.scratch.get(),
+                dispatch.lds.get(),
+                wx,
+                wy,
+                wz,
+                gx,
+                gy,
+                gz,
+                region,
+                event,
+                extra.to_string(),
+            ],
+        )
     }
 
-    fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.tables(trace)?;
-        let correlation = copy.correlation.get();
-        let event = self.event(&suffix, "MEMORY_COPY", correlation, NO_EXTRA)?;
-        let name = self.string(&suffix, operation(copy))?;
+    fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) -> Result<()> {
+        let event = self.event("MEMORY_COPY", copy.correlation.get(), NO_EXTRA)?;
+        let name = self.string(operation(copy))?;
         let stream = trace.stream_id(copy.stream.get());
-        self.rows
-            .agents
-            .extend([copy.source.get(), copy.destination.get()]);
+        let (from, to) = (copy.source.get(), copy.destination.get());
+        self.rows.agents.extend([from, to]);
         self.rows.streams.insert(stream);
         self.rows.threads.insert(copy.thread.get());
         let (start, end) = trace.copy_times_or_submission(copy);
-        let flags = copy.head.flags.get();
         let mut extra = json!({"function": trace.copy_function(copy)});
         if copy.engine.get() != 0 {
             extra["engine"] = copy.engine.get().into();
         }
-        if of_clock(flags) != NO_EXTRA {
-            extra["clock"] = clock(flags).into();
-            extra["unfinished"] = (flags & flag::UNFINISHED != 0).into();
-        }
-        let sql = format!(
-            "INSERT INTO \"rocpd_memory_copy{suffix}\" (nid, pid, tid, start, \"end\", name_id, dst_agent_id,
-            src_agent_id, size, stream_id, event_id, extdata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        );
-        self.db.prepare_cached(&sql)?.execute(params![
-            self.rows.node,
-            trace.header.pid.get(),
-            copy.thread.get(),
-            int(start),
-            int(end),
-            name,
-            copy.destination.get(),
-            copy.source.get(),
-            int(copy.size.get()),
-            stream,
-            event,
-            extra.to_string(),
-        ])?;
-        Ok(())
-    }
-
-    fn call(&mut self, call: &Call, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.tables(trace)?;
-        let name = trace.function(call);
-        let event = self.event(&suffix, domain(name), call.head.id.get(), NO_EXTRA)?;
-        let extra = json!({"status": call.status.get()});
-        self.region(
-            name,
-            call.thread.get(),
-            (call.start.get(), call.end.get()),
-            event,
-            &extra,
-            trace,
+        add_clock(&mut extra, copy.head.flags.get());
+        self.insert(
+            "memory_copy",
+            "nid, pid, tid, start, \"end\", name_id, dst_agent_id, src_agent_id, size, stream_id, event_id, extdata",
+            params![
+                self.rows.node,
+                self.rows.pid,
+                copy.thread.get(),
+                int(start),
+                int(end),
+                name,
+                to,
+                from,
+                int(copy.size.get()),
+                stream,
+                event,
+                extra.to_string(),
+            ],
         )
     }
 
-    fn marker(&mut self, marker: &Marker, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.tables(trace)?;
+    fn call(&mut self, call: &Call, trace: &Trace) -> Result<()> {
+        let name = trace.function(call);
+        let event = self.event(domain(name), call.head.id.get(), NO_EXTRA)?;
+        let extra = json!({"status": call.status.get()});
+        let times = (trace.ns(call.start.get()), trace.ns(call.end.get()));
+        self.region(name, call.thread.get(), times, event, &extra)
+    }
+
+    fn marker(&mut self, marker: &Marker, trace: &Trace) -> Result<()> {
         let message = match trace.tables.text(marker.text.get()) {
             Some(message) => json!({"message": message}),
             None => json!({}),
         };
-        let event = self.event(&suffix, MARKERS, 0, &message.to_string())?;
+        let event = self.event(MARKERS, 0, &message.to_string())?;
+        let thread = marker.thread.get();
+        let times = (trace.ns(marker.start.get()), trace.ns(marker.end.get()));
         let mut extra = json!({});
         if marker.head.flags.get() & flag::UNFINISHED != 0 {
             extra["unfinished"] = true.into();
         }
         let name = match marker.what.get() {
-            marker::MARK => return self.sample(marker, event, trace),
+            marker::MARK => return self.sample(thread, times.0, event),
             marker::RANGE => "roctxThreadRangeA",
             _ => {
                 extra["range"] = int(marker.range).into();
@@ -497,8 +476,7 @@ impl Rocpd {
                 "roctxProcessRangeA"
             }
         };
-        let times = (marker.start.get(), marker.end.get());
-        self.region(name, marker.thread.get(), times, event, &extra, trace)
+        self.region(name, thread, times, event, &extra)
     }
 
     /// Adds a region of a thread, which may be the first record of the thread.
@@ -509,100 +487,67 @@ impl Rocpd {
         (start, end): (u64, u64),
         event: i64,
         extra: &Value,
-        trace: &Trace,
-    ) -> Result<(), rusqlite::Error> {
-        let suffix = self.tables(trace)?;
-        let name = self.string(&suffix, name)?;
+    ) -> Result<()> {
+        let name = self.string(name)?;
         self.rows.threads.insert(thread);
-        let sql = format!(
-            "INSERT INTO \"rocpd_region{suffix}\" (nid, pid, tid, start, \"end\", name_id, event_id, extdata)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        );
-        self.db.prepare_cached(&sql)?.execute(params![
-            self.rows.node,
-            trace.header.pid.get(),
-            thread,
-            int(trace.ns(start)),
-            int(trace.ns(end)),
-            name,
-            event,
-            extra.to_string(),
-        ])?;
-        Ok(())
+        let Rows { node, pid, .. } = self.rows;
+        let (start, end, extra) = (int(start), int(end), extra.to_string());
+        self.insert(
+            "region",
+            "nid, pid, tid, start, \"end\", name_id, event_id, extdata",
+            params![node, pid, thread, start, end, name, event, extra],
+        )
     }
 
     /// Adds a mark, as a sample on the track of its thread.
-    fn sample(&mut self, mark: &Marker, event: i64, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.tables(trace)?;
-        let thread = mark.thread.get();
+    fn sample(&mut self, thread: u32, time: u64, event: i64) -> Result<()> {
         self.rows.threads.insert(thread);
         let track = match self.rows.tracks.get(&thread) {
             Some(&track) => track,
             None => {
-                let name = self.string(&suffix, MARKERS)?;
+                let name = self.string(MARKERS)?;
+                let Rows { node, pid, .. } = self.rows;
                 let track = self.rows.tracks.len() as i64 + 1;
-                let sql = format!(
-                    "INSERT INTO \"rocpd_track{suffix}\" (id, nid, pid, tid, name_id) VALUES (?, ?, ?, ?, ?)"
-                );
-                let pid = trace.header.pid.get();
-                self.db
-                    .execute(&sql, params![track, self.rows.node, pid, thread, name])?;
+                let values = params![track, node, pid, thread, name];
+                self.insert("track", "id, nid, pid, tid, name_id", values)?;
                 self.rows.tracks.insert(thread, track);
                 track
             }
         };
-        let sql = format!(
-            "INSERT INTO \"rocpd_sample{suffix}\" (track_id, timestamp, event_id) VALUES (?, ?, ?)"
-        );
-        let time = int(trace.ns(mark.start.get()));
-        self.db
-            .prepare_cached(&sql)?
-            .execute(params![track, time, event])?;
-        Ok(())
+        let values = params![track, int(time), event];
+        self.insert("sample", "track_id, timestamp, event_id", values)
     }
 
     /// Adds the rows that other records refer to.
-    fn infos(&mut self, trace: &mut Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.tables(trace)?;
-        let pid = trace.header.pid.get();
+    fn infos(&mut self, trace: &mut Trace) -> Result<()> {
+        let Rows { node, pid, .. } = self.rows;
         let process = trace.tables.process;
         let text = |id: u32| trace.tables.text(id);
         let host = process.and_then(|process| text(process.host.get()));
         let machine = host.unwrap_or("unknown");
         let hash = Md5::digest(machine.as_bytes());
-        let hash = hash
-            .iter()
-            .take(8)
-            .fold(0, |hash, byte| hash << 8 | i64::from(*byte));
-        self.db.execute(
-            &format!(
-                "INSERT INTO \"rocpd_info_node{suffix}\" (id, hash, machine_id, system_name, hostname)
-                VALUES (?, ?, ?, 'Linux', ?)"
-            ),
-            params![self.rows.node, hash, machine, host],
+        let hash = hash.iter().take(8);
+        let hash = hash.fold(0, |hash, byte| hash << 8 | i64::from(*byte));
+        self.insert(
+            "info_node",
+            "id, hash, machine_id, system_name, hostname",
+            params![node, hash, machine, "Linux", host],
         )?;
-        self.db.execute(
-            &format!(
-                "INSERT INTO \"rocpd_info_process{suffix}\" (id, nid, ppid, pid, init, start, command)
-                VALUES (?1, ?2, ?3, ?1, ?4, ?4, ?5)"
-            ),
-            params![
-                pid,
-                self.rows.node,
-                process.map(|process| process.parent.get()),
-                int(trace.started()),
-                process.and_then(|process| text(process.command.get())),
-            ],
+        let parent = process.map(|process| process.parent.get());
+        let started = int(trace.started());
+        let command = process.and_then(|process| text(process.command.get()));
+        self.insert(
+            "info_process",
+            "id, nid, ppid, pid, init, start, command",
+            params![pid, node, parent, pid, started, started, command],
         )?;
         for &thread in &self.rows.threads {
-            let sql = format!(
-                "INSERT INTO \"rocpd_info_thread{suffix}\" (id, nid, ppid, pid, tid, name)
-                VALUES (?1, ?2, ?3, ?4, ?1, ?5)"
-            );
-            let parent = process.map(|process| process.parent.get());
             let name = trace.given_name(named::THREAD, thread.into());
-            self.db
-                .execute(&sql, params![thread, self.rows.node, parent, pid, name])?;
+            self.insert(
+                "info_thread",
+                "id, nid, ppid, pid, tid, name",
+                params![thread, node, parent, pid, thread, name],
+            )?;
         }
         // The NULL stream has an ID of its own in the trace, by which it is named.
         let mut null = None;
@@ -614,94 +559,74 @@ impl Rocpd {
                 }
             }
         }
+        self.rows.streams.insert(STREAM);
+        const OF_PROCESS: &str = "id, nid, pid, name";
         for &stream in &self.rows.streams {
-            let sql = format!(
-                "INSERT INTO \"rocpd_info_stream{suffix}\" (id, nid, pid, name) VALUES (?, ?, ?, ?)"
-            );
             let name = match stream {
                 STREAM => null.unwrap_or("Default Stream").to_owned(),
                 id => trace.stream_name(id),
             };
-            self.db
-                .execute(&sql, params![stream, self.rows.node, pid, name])?;
+            self.insert("info_stream", OF_PROCESS, params![stream, node, pid, name])?;
         }
         self.rows.queues.extend(trace.tables.queues.keys());
         for &queue in &self.rows.queues {
-            let sql = format!(
-                "INSERT INTO \"rocpd_info_queue{suffix}\" (id, nid, pid, name) VALUES (?, ?, ?, ?)"
-            );
             let name = format!("Queue {queue}");
-            self.db
-                .execute(&sql, params![queue, self.rows.node, pid, name])?;
+            self.insert("info_queue", OF_PROCESS, params![queue, node, pid, name])?;
         }
         self.rows.kernels.extend(trace.tables.kernels.keys());
-        let of_kernels = trace
-            .tables
-            .kernels
-            .values()
-            .map(|kernel| kernel.agent.get());
-        self.rows
-            .agents
-            .extend(trace.tables.agents.keys().copied().chain(of_kernels));
-        // Code object 0 is the placeholder for kernels that have no record.
-        let code_objects = format!(
-            "INSERT INTO \"rocpd_info_code_object{suffix}\" (id, nid, pid, agent_id) VALUES (?, ?, ?, ?)"
-        );
-        let no_agent: Option<u32> = None;
-        self.db
-            .execute(&code_objects, params![0, self.rows.node, pid, no_agent])?;
+        let of_kernels = trace.tables.kernels.values();
+        let of_kernels = of_kernels.map(|kernel| kernel.agent.get());
+        let agents = trace.tables.agents.keys().copied().chain(of_kernels);
+        self.rows.agents.extend(agents);
+        let code_object_of = |id: i64, agent: Option<u32>| {
+            let values = params![id, node, pid, agent];
+            self.insert("info_code_object", "id, nid, pid, agent_id", values)
+        };
+        // The placeholder for kernels that have no record.
+        code_object_of(0, None)?;
         // How many agents of each type precede an agent.
         let mut of_type: HashMap<&str, u32> = HashMap::new();
         for (index, &id) in (0u32..).zip(&self.rows.agents) {
             let agent = trace.tables.agents.get(&id);
-            let what = match agent.map(|agent: &Agent| agent.what.get()) {
+            let what = match agent.map(|agent| agent.what.get()) {
                 Some(agent::CPU) => Some("CPU"),
                 None if id == NO_AGENT => None,
                 _ => Some("GPU"),
             };
-            let indices = what.map(|what| {
-                let type_index = of_type.entry(what).or_default();
-                *type_index += 1;
-                (trace.node(id), index, *type_index - 1)
+            let type_index = what.map(|what| {
+                let count = of_type.entry(what).or_default();
+                *count += 1;
+                *count - 1
             });
-            self.db.execute(
-                &format!(
-                    "INSERT INTO \"rocpd_info_agent{suffix}\" (id, nid, pid, type, absolute_index, logical_index,
-                    type_index, name, product_name, user_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                ),
+            self.insert(
+                "info_agent",
+                "id, nid, pid, type, absolute_index, logical_index, type_index, name, product_name, user_name",
                 params![
                     id,
-                    self.rows.node,
+                    node,
                     pid,
                     what,
-                    indices.map(|(node, _, _)| node),
-                    indices.map(|(_, index, _)| index),
-                    indices.map(|(_, _, index)| index),
+                    what.map(|_| trace.node(id)),
+                    what.map(|_| index),
+                    type_index,
                     agent.and_then(|agent| text(agent.name.get())),
                     agent.and_then(|agent| text(agent.product.get())),
                     trace.given_name(named::AGENT, id.into()),
                 ],
             )?;
-            self.db.execute(
-                &code_objects,
-                params![code_object(id), self.rows.node, pid, id],
-            )?;
+            code_object_of(code_object(id), Some(id))?;
         }
         for &id in &self.rows.kernels {
             let name = trace.kernel(id);
             let kernel = trace.tables.kernels.get(&id);
-            let of = |value: fn(&tracefile::format::Kernel) -> u64| {
-                kernel.map(|kernel| int(value(kernel)))
-            };
-            self.db.execute(
-                &format!(
-                    "INSERT INTO \"rocpd_info_kernel_symbol{suffix}\" (id, nid, pid, code_object_id, kernel_name,
-                    display_name, kernel_object, kernarg_segment_size, group_segment_size, private_segment_size,
-                    sgpr_count, arch_vgpr_count, accum_vgpr_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                ),
+            let of = |value: fn(&Kernel) -> u64| kernel.map(|kernel| int(value(kernel)));
+            self.insert(
+                "info_kernel_symbol",
+                "id, nid, pid, code_object_id, kernel_name, display_name, kernel_object, kernarg_segment_size,
+                group_segment_size, private_segment_size, sgpr_count, arch_vgpr_count, accum_vgpr_count",
                 params![
                     id,
-                    self.rows.node,
+                    node,
                     pid,
                     kernel.map_or(0, |kernel| code_object(kernel.agent.get())),
                     trace.kernel_symbol(id),
@@ -798,29 +723,29 @@ fn with_suffixes(sql: &str, is_name: impl Fn(&str) -> bool, suffix: &str) -> Str
 impl Writer for Rocpd {
     fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
         let member = input.member.as_ref();
-        self.rows = Rows::new(member.map_or(1, |member| member.host_number));
+        self.rows = Rows {
+            node: member.map_or(1, |member| member.host_number),
+            ..Rows::default()
+        };
         Ok(())
     }
 
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
+        self.create_tables(trace)?;
         match record {
-            Record::Dispatch(dispatch) => Ok(self.dispatch(dispatch, trace)?),
-            Record::Call(call) => Ok(self.call(call, trace)?),
-            Record::Copy(copy) => Ok(self.copy(copy, trace)?),
-            Record::Marker(marker) => Ok(self.marker(marker, trace)?),
-            // rocpd has no table for pauses.
-            Record::Recording(_) => Ok(()),
-            // `infos` takes them from the trace's tables, which are complete at the end.
-            Record::Process(_)
-            | Record::Agent(_)
-            | Record::Queue(_)
-            | Record::Kernel(_)
-            | Record::Stream(_)
-            | Record::Name(_) => Ok(()),
+            Record::Dispatch(dispatch) => self.dispatch(dispatch, trace)?,
+            Record::Call(call) => self.call(call, trace)?,
+            Record::Copy(copy) => self.copy(copy, trace)?,
+            Record::Marker(marker) => self.marker(marker, trace)?,
+            // rocpd has no table for pauses. `infos` takes the others from the trace's tables, which are complete at the
+            // end.
+            _ => {}
         }
+        Ok(())
     }
 
     fn end(&mut self, trace: &mut Trace) -> anyhow::Result<()> {
+        self.create_tables(trace)?;
         Ok(self.infos(trace)?)
     }
 

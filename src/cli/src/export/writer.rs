@@ -1,4 +1,4 @@
-//! What all formats have in common.
+//! The interface of all formats.
 
 use super::inputs::Input;
 use crate::trace_reader::{Record, Trace};
@@ -8,11 +8,15 @@ use std::io::{BufWriter, Write};
 /// Writes traces in one format, one after the other.
 pub trait Writer {
     /// Begins the next trace.
-    fn begin(&mut self, input: &Input) -> anyhow::Result<()>;
+    fn begin(&mut self, _: &Input) -> anyhow::Result<()> {
+        Ok(())
+    }
     /// Adds the next record of the trace.
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()>;
-    /// Adds what follows the last record of the trace.
-    fn end(&mut self, trace: &mut Trace) -> anyhow::Result<()>;
+    /// Completes the trace after its last record.
+    fn end(&mut self, _: &mut Trace) -> anyhow::Result<()> {
+        Ok(())
+    }
     /// Completes the output after the last trace.
     fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }

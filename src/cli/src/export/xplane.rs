@@ -19,7 +19,7 @@ mod planes;
 mod proto;
 mod sort;
 
-use super::inputs::{Input, Inputs};
+use super::inputs::Inputs;
 use super::writer::Writer;
 use crate::trace_reader::{self, Record, Trace};
 use anyhow::bail;
@@ -218,25 +218,14 @@ impl XPlane {
 }
 
 impl Writer for XPlane {
-    fn begin(&mut self, _: &Input) -> anyhow::Result<()> {
-        Ok(())
-    }
-
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
         match record {
             Record::Dispatch(dispatch) => self.dispatch(dispatch, trace)?,
             Record::Copy(copy) => self.copy(copy, trace)?,
             Record::Call(call) => self.call(call, trace)?,
             Record::Marker(marker) => self.marker(marker, trace)?,
-            // The trace's tables have them.
-            Record::Process(_)
-            | Record::Agent(_)
-            | Record::Queue(_)
-            | Record::Kernel(_)
-            | Record::Stream(_)
-            | Record::Name(_) => {}
-            // XLA's profiles have no pauses.
-            Record::Recording(_) => {}
+            // XLA's profiles have no pauses. The trace's tables have the others.
+            _ => {}
         }
         Ok(())
     }
@@ -259,7 +248,7 @@ fn check_size(size: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The start of a run with several profiles: that of the first event or trace. `None` if there is only one trace.
+/// The start of a run with several profiles: the first event or start of a trace. `None` if there is only one trace.
 pub fn run_start(inputs: &Inputs) -> anyhow::Result<Option<u64>> {
     if !inputs.are_several() {
         return Ok(None);

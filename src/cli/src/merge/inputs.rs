@@ -33,9 +33,7 @@ impl Sum {
     /// `None` if llvm-profdata has to read the file itself.
     fn new(bytes: Vec<u8>) -> Option<Sum> {
         let counts = Counts::read(&bytes).ok()?;
-        let mut words = counts.words(&bytes);
-        let is_valid = words.all(|count| count <= MAX_COUNT);
-        drop(words);
+        let is_valid = counts.words(&bytes).all(|count| count <= MAX_COUNT);
         (is_valid && counts.sums_like_llvm()).then_some(Sum { bytes, counts })
     }
 }
@@ -43,8 +41,7 @@ impl Sum {
 #[derive(Default)]
 pub struct Inputs {
     pub all: Vec<Input>,
-    /// Indices of inputs with a sum, by what all files of a code object have in common: the architecture in their
-    /// names, their headers and binary ids.
+    /// Indices of inputs with a sum, by the architecture in the names of their files, and their headers and binary ids.
     by_start: HashMap<(Option<Arch>, Vec<u8>), Vec<usize>>,
     /// Size of all sums, in bytes.
     sums: usize,
@@ -99,10 +96,12 @@ impl Inputs {
         }
         let checked = profile::check(&bytes, version)?;
         let (named, _) = &start;
-        let arch = named.clone().unwrap_or(match checked.is_device {
-            true => Arch::Unknown,
-            false => Arch::Host,
-        });
+        let unnamed = if checked.is_device {
+            Arch::Unknown
+        } else {
+            Arch::Host
+        };
+        let arch = named.clone().unwrap_or(unnamed);
         let added = self.push(path, kind, arch, Some(checked.functions));
         if self.sums + bytes.len() <= MAX_SUMS
             && let Some(sum) = Sum::new(bytes)
@@ -197,82 +196,81 @@ mod tests {
     #[test]
     fn profiles_of_one_code_object_are_added() {
         let mut inputs = Inputs::default();
-        let gpu = "gfx1100.a.profraw";
-        assert_eq!(
-            add(&mut inputs, gpu, &image(b'a', [1, 2], [1, 0], 0)),
-            "gfx1100 Raw(11) 0 sum new"
-        );
-        assert_eq!(
-            add(&mut inputs, gpu, &image(b'a', [10, 20], [5, 6], 32)),
-            "gfx1100 Raw(11) 0 sum"
-        );
-        assert_eq!(
-            add(&mut inputs, gpu, &image(b'a', [100, 0], [0, 0], 32)),
-            "gfx1100 Raw(11) 0 sum"
-        );
-        let input = &inputs.all[0];
-        assert_eq!(
-            (&input.sum.as_ref().unwrap().bytes, input.files.len()),
-            (&image(b'a', [111, 22], [6, 6], 32), 3)
-        );
-        // Another function, GPU, wave size; a name without a GPU.
+        let a = |counters, uniform, wave| image(b'a', counters, uniform, wave);
         let other = image(b'b', [1, 1], [1, 1], 32);
-        assert_eq!(add(&mut inputs, gpu, &other), "gfx1100 Raw(11) 1 sum new");
-        assert_eq!(
-            add(&mut inputs, "gfx942.a.profraw", &other),
-            "gfx942 Raw(11) 2 sum new"
-        );
-        assert_eq!(
-            add(&mut inputs, gpu, &image(b'a', [1, 1], [1, 1], 64)),
-            "gfx1100 Raw(11) 3 sum new"
-        );
-        assert_eq!(
-            add(&mut inputs, "a.profraw", &other),
-            "unknown Raw(11) 4 sum new"
-        );
-        assert_eq!(
-            add(&mut inputs, "a.profraw", &image(b'c', [1, 1], [1, 1], 0)),
-            "host Raw(11) 5 sum new"
-        );
+        for (name, bytes, expected) in [
+            (
+                "gfx1100.a",
+                a([1, 2], [1, 0], 0),
+                "gfx1100 Raw(11) 0 sum new",
+            ),
+            (
+                "gfx1100.a",
+                a([10, 20], [5, 6], 32),
+                "gfx1100 Raw(11) 0 sum",
+            ),
+            (
+                "gfx1100.a",
+                a([100, 0], [0, 0], 32),
+                "gfx1100 Raw(11) 0 sum",
+            ),
+            // Another function, GPU, wave size; a name without a GPU.
+            ("gfx1100.a", other.clone(), "gfx1100 Raw(11) 1 sum new"),
+            ("gfx942.a", other.clone(), "gfx942 Raw(11) 2 sum new"),
+            (
+                "gfx1100.a",
+                a([1, 1], [1, 1], 64),
+                "gfx1100 Raw(11) 3 sum new",
+            ),
+            ("a", other, "unknown Raw(11) 4 sum new"),
+            (
+                "a",
+                image(b'c', [1, 1], [1, 1], 0),
+                "host Raw(11) 5 sum new",
+            ),
+        ] {
+            assert_eq!(
+                add(&mut inputs, &format!("{name}.profraw"), &bytes),
+                expected
+            );
+        }
+        let Input { sum, files, .. } = &inputs.all[0];
+        let sum = &sum.as_ref().unwrap().bytes;
+        assert_eq!((sum, files.len()), (&a([111, 22], [6, 6], 32), 3));
     }
 
     #[test]
     fn files_that_cannot_be_added_go_to_llvm_profdata_as_they_are() {
         let mut inputs = Inputs::default();
-        let large = image(b'a', [MAX_COUNT + 1, 0], [0, 0], 0);
-        assert_eq!(add(&mut inputs, "a", &large), "host Raw(11) 0 new");
-        let half = image(b'a', [MAX_COUNT / 2 + 1, 0], [0, 0], 0);
-        assert_eq!(add(&mut inputs, "a", &half), "host Raw(11) 1 sum new");
-        assert_eq!(
-            add(&mut inputs, "a", &half),
-            "host Raw(11) 2 new",
-            "the sum would be too large"
-        );
-        assert_eq!(inputs.all[1].sum.as_ref().unwrap().bytes, half);
-        let mut temporal = image(b'a', [1, 2], [0, 0], 0);
-        temporal[15] = 0x80;
-        assert_eq!(add(&mut inputs, "a", &temporal), "host Raw(11) 3 new");
+        let image = |first| image(b'a', [first, 2], [0, 0], 0);
+        let changed = |offset: usize, value| {
+            let mut bytes = image(1);
+            bytes[offset] = value;
+            bytes
+        };
+        let half = image(MAX_COUNT / 2 + 1);
         // A value profile of 8 bytes after a record with a value site.
-        let mut bytes = image(b'a', [1, 2], [0, 0], 0);
-        bytes[19 * 8 + 60] = 1;
-        assert!(add(&mut inputs, "a", &bytes).contains("the value profile of record 0"));
-        bytes.extend([8, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(add(&mut inputs, "a", &bytes), "host Raw(11) 4 new");
-        assert_eq!(
-            add(&mut inputs, "a", b":ir\nmain\n1\n1\n2\n"),
-            "unknown Text 5 new"
-        );
-        assert_eq!(
-            add(
-                &mut inputs,
-                "gfx90a.x",
-                b"\xfflprofi\x81\x0d\0\0\0\0\0\0\x01"
-            ),
-            "gfx90a Indexed(13) 6 new"
-        );
-        let mut later = image(b'a', [1, 2], [0, 0], 0);
-        later[8] = 12;
-        assert_eq!(add(&mut inputs, "a", &later), "unknown Raw(12) 7 new");
+        let no_values = changed(19 * 8 + 60, 1);
+        let values = [&no_values[..], &[8, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let indexed = b"\xfflprofi\x81\x0d\0\0\0\0\0\0\x01";
+        for (name, bytes, expected) in [
+            ("a", &image(MAX_COUNT + 1)[..], "host Raw(11) 0 new"),
+            ("a", &half, "host Raw(11) 1 sum new"),
+            // The sum would be too large.
+            ("a", &half, "host Raw(11) 2 new"),
+            // With temporal profiles.
+            ("a", &changed(15, 0x80), "host Raw(11) 3 new"),
+            ("a", &values, "host Raw(11) 4 new"),
+            ("a", b":ir\nmain\n1\n1\n2\n", "unknown Text 5 new"),
+            ("gfx90a.x", indexed, "gfx90a Indexed(13) 6 new"),
+            // Of a later version.
+            ("a", &changed(8, 12), "unknown Raw(12) 7 new"),
+        ] {
+            assert_eq!(add(&mut inputs, name, bytes), expected);
+        }
+        assert_eq!(inputs.all[1].sum.as_ref().unwrap().bytes, half);
+        let error = add(&mut inputs, "a", &no_values);
+        assert!(error.contains("the value profile of record 0"), "{error}");
     }
 
     #[test]

@@ -59,9 +59,10 @@ pub fn find(files: &[PathBuf]) -> HashSet<PathBuf> {
     for path in files {
         if let (Some(arch @ Arch::Gpu(_)), Some(directory)) = (profile::named(path), path.parent())
         {
-            let group = match has_host_id(path) {
-                true => &mut llvms,
-                false => &mut devprofs,
+            let group = if has_host_id(path) {
+                &mut llvms
+            } else {
+                &mut devprofs
             };
             group.entry((directory, arch)).or_default().push(path);
         }

@@ -24,7 +24,7 @@ pub struct Outcome {
     pub tools: Vec<Tool>,
 }
 
-/// What llvm-profdata refused.
+/// A file or function that llvm-profdata refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The first one, if the counters of several files were added.
@@ -85,9 +85,10 @@ pub fn merge(
     let mut previous: Option<PathBuf> = None;
     for (n, step) in steps.iter().enumerate() {
         let is_last = n + 1 == steps.len();
-        let to = match is_last {
-            true => out.to_owned(),
-            false => scratch.join(format!("step-{n}.profdata")),
+        let to = if is_last {
+            out.to_owned()
+        } else {
+            scratch.join(format!("step-{n}.profdata"))
         };
         let previous_output = previous.take();
         // llvm-profdata may refuse a file after it has merged a part of it. In that case, merge again without the file.
@@ -225,23 +226,22 @@ impl List<'_> {
             && !bytes.contains(&b'\n')
             && !bytes.last().is_some_and(u8::is_ascii_whitespace);
         let link;
-        let path = match is_plain {
-            true => path,
-            false => {
-                link = self.scratch.join(format!("link-{}", self.inputs.len()));
-                let target = std::path::absolute(path);
-                target
-                    .and_then(|target| symlink(target, &link))
-                    .with_context(|| format!("cannot create the link {}", link.display()))?;
-                &link
-            }
+        let path = if is_plain {
+            path
+        } else {
+            link = self.scratch.join(format!("link-{}", self.inputs.len()));
+            let target = std::path::absolute(path);
+            target
+                .and_then(|target| symlink(target, &link))
+                .with_context(|| format!("cannot create the link {}", link.display()))?;
+            &link
         };
         // The weight is explicit because llvm-profdata would parse the part of the path before a comma as a weight.
         self.text.extend_from_slice(b"1,");
-        self.text.extend_from_slice(path.as_os_str().as_bytes());
+        let bytes = path.as_os_str().as_bytes();
+        self.text.extend_from_slice(bytes);
         self.text.push(b'\n');
-        self.inputs
-            .insert(path.as_os_str().as_bytes().to_vec(), input);
+        self.inputs.insert(bytes.to_vec(), input);
         Ok(())
     }
 
@@ -261,11 +261,7 @@ impl List<'_> {
             .with_context(|| format!("cannot start {}", tool.path.display()))?;
         let diagnostics = self.diagnostics(&output.stderr);
         let has_output = output.status.success();
-        if !has_output
-            && !diagnostics
-                .iter()
-                .any(|diagnostic| diagnostic.complete_file)
-        {
+        if !has_output && !diagnostics.iter().any(|known| known.complete_file) {
             let text = String::from_utf8_lossy(&output.stderr);
             let line = text.lines().find(|line| line.starts_with("error"));
             let line = line.or(text.lines().last()).unwrap_or("no message");

@@ -4,11 +4,13 @@ use crate::names;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use profraw::format::VARIANT_MASK;
 use profraw::{Error, Layout, kind};
+use regex::Regex;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Where the profiled code ran.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,40 +112,17 @@ fn raw_version(version: Option<u64>) -> Result<u64> {
 /// The architecture in a file's name: `gfx1100.default.profraw`, `gfx1100.1.default.profraw`, `sm_90.default.profraw`; also
 /// after a prefix (`run7-gfx90a.profraw`).
 pub fn named(path: &Path) -> Option<Arch> {
+    static ARCHS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+        let cuda = "sm_[0-9]{2,3}[af]?";
+        let amd = "gfx[0-9a-f]*-(?:4-)?generic|gfx[0-9a-f]{3,4}";
+        [cuda, amd].map(|arch| {
+            let between = format!("(?:^|[._-])({arch})(?:[._-]|$)");
+            Regex::new(&between).expect("a valid regular expression")
+        })
+    });
     let name = path.file_name()?.to_str()?;
-    let is_break = |c: char| matches!(c, '.' | '-' | '_');
-    if let Some(arch) = named_cuda(name, is_break) {
-        return Some(arch);
-    }
-    let mut starts = name.match_indices("gfx").map(|(at, _)| at);
-    starts.find_map(|at| {
-        let number = &name[at + 3..];
-        let end = number.find(|c: char| !c.is_ascii_hexdigit() || c.is_ascii_uppercase());
-        let (number, rest) = number.split_at(end.unwrap_or(number.len()));
-        let ends = |rest: &str| rest.is_empty() || rest.starts_with(is_break);
-        let begins = at == 0 || name[..at].ends_with(is_break);
-        // gfx11-generic, gfx9-4-generic
-        let generic = ["-generic", "-4-generic"]
-            .into_iter()
-            .find(|generic| rest.strip_prefix(generic).is_some_and(ends));
-        let is_one = begins && ends(rest) && (generic.is_some() || (3..=4).contains(&number.len()));
-        is_one.then(|| Arch::Gpu(format!("gfx{number}{}", generic.unwrap_or_default())))
-    })
-}
-
-/// The CUDA architecture in a file's name: `sm_90` or `sm_90a`.
-fn named_cuda(name: &str, is_break: impl Fn(char) -> bool) -> Option<Arch> {
-    const START: &str = "sm_";
-    let mut starts = name.match_indices(START).map(|(at, _)| at);
-    starts.find_map(|at| {
-        let rest = &name[at + START.len()..];
-        let number = rest.split(&is_break).next().unwrap_or_default();
-        let digits = number.strip_suffix(['a', 'f']).unwrap_or(number);
-        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-        let begins = at == 0 || name[..at].ends_with(&is_break);
-        let is_one = begins && is_number && (2..=3).contains(&digits.len());
-        is_one.then(|| Arch::Gpu(format!("{START}{number}")))
-    })
+    let found = ARCHS.iter().find_map(|arch| arch.captures(name))?;
+    Some(Arch::Gpu(found[1].to_owned()))
 }
 
 impl fmt::Display for Arch {
@@ -159,7 +138,7 @@ impl fmt::Display for Arch {
 /// A function's name (MD5) and hash.
 pub type Function = (u64, u64);
 
-/// What a valid file of raw profiles contains.
+/// The contents of a valid file of raw profiles.
 #[derive(Debug, Default)]
 pub struct Checked {
     pub functions: Vec<Function>,
@@ -167,10 +146,10 @@ pub struct Checked {
     pub is_device: bool,
 }
 
-/// Validates all raw profiles in a file, of version 10 or 11. `version` is that of the first one.
+/// Validates all raw profiles in a file, of version 10 or 11. `version` is the version of the first one.
 ///
 /// # Errors
-/// What is damaged, and its offset.
+/// The damage, and its offset.
 pub fn check(bytes: &[u8], version: u64) -> Result<Checked> {
     let mut checked = Checked::default();
     let mut base = 0;

@@ -1,4 +1,4 @@
-//! `devprof run --model`: what simulates the GPUs, and the environment for it.
+//! `devprof run --model`: the simulators of GPUs, and the environment for them.
 
 use super::links::Links;
 use crate::exit::usage;
@@ -23,7 +23,7 @@ const BAR: &str = "HSA_SIM_BAR";
 /// The largest number of simulated GPUs.
 const MOST: usize = 64;
 
-/// What simulates the GPUs.
+/// The software that simulates the GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Platform {
     /// devprof's simulator in place of AMD's HSA runtime: any number of GPUs
@@ -88,9 +88,10 @@ impl Options {
 
     fn agents(&self) -> Vec<String> {
         let one = [DEFAULT.to_owned()];
-        let architectures = match self.arch.is_empty() {
-            true => &one[..],
-            false => &self.arch,
+        let architectures = if self.arch.is_empty() {
+            &one[..]
+        } else {
+            &self.arch
         };
         let count = self.gpus.map_or(architectures.len(), |gpus| gpus as usize);
         architectures.iter().cloned().cycle().take(count).collect()

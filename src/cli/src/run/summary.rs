@@ -1,11 +1,11 @@
-//! The summary of a run: what is in the files that the runtime wrote, what was lost, and which command to run next.
+//! The summary of a run: the contents of the files that the runtime wrote, the losses, and the next command to run.
 
 use crate::console::Diagnostic;
 use crate::gpus;
 use crate::readable::{grouped, plural, quoted};
 use crate::run_log::device_code::{self, DeviceCode};
 use crate::run_log::journal::{Journal, Process};
-use crate::trace_reader;
+use crate::trace_reader::{self, Record};
 use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
@@ -72,7 +72,7 @@ impl Contents {
     }
 }
 
-/// What the summary depends on, besides the run log.
+/// A run, except for its log.
 #[derive(Debug)]
 pub struct Run {
     /// The program, as given on the command line.
@@ -175,11 +175,8 @@ pub fn remove_duplicates(run: &Run, journal: &Journal) -> Option<Diagnostic> {
             let name = path.file_name().unwrap_or_default();
             name.as_bytes().starts_with(arch) && !journal.profiles.contains_key(path)
         };
-        duplicates.extend(
-            new_profiles(dir, run.since)
-                .into_iter()
-                .filter(is_duplicate),
-        );
+        let found = new_profiles(dir, run.since).into_iter();
+        duplicates.extend(found.filter(is_duplicate));
     }
     let own = run.directory.as_ref();
     let are_own = own.is_some_and(|own| duplicates.iter().all(|path| path.starts_with(own)));
@@ -187,10 +184,11 @@ pub fn remove_duplicates(run: &Run, journal: &Journal) -> Option<Diagnostic> {
         // Those that cannot be removed are reported.
         duplicates.retain(|path| fs::remove_file(path).is_err());
     }
-    let first = shown(duplicates.first()?);
-    let (files, duplicate) = match duplicates.len() {
-        1 => (first, "duplicates"),
-        n => (format!("{first} and {} more", n - 1), "duplicate"),
+    let files = first_and_more(&duplicates)?;
+    let duplicate = if duplicates.len() == 1 {
+        "duplicates"
+    } else {
+        "duplicate"
     };
     Some(Diagnostic::warning(format!(
         "{files} {duplicate} devprof's counts: LLVM's own collector is also in the program (`devprof flags` leaves it out); `devprof merge` ignores the duplicates"
@@ -220,9 +218,11 @@ fn trace(path: &Path) -> Diagnostic {
         let size = grouped(u128::from(size >> 20), ',');
         return Diagnostic::note(format!("the trace {name}: {size} MiB"));
     }
-    match trace_reader::each_dispatch(path, |dispatch| {
-        dispatches += 1;
-        kernels.insert(dispatch.kernel.get());
+    match trace_reader::each_record(path, |record| {
+        if let Record::Dispatch(dispatch) = record {
+            dispatches += 1;
+            kernels.insert(dispatch.kernel.get());
+        }
     }) {
         Ok(()) => Diagnostic::note(format!(
             "the trace {name}: {} of {}",
@@ -236,12 +236,10 @@ fn trace(path: &Path) -> Diagnostic {
 /// Reports processes whose counts since the last profile are lost.
 fn cut_off(run: &Run, journal: &Journal) -> Option<String> {
     let processes: Vec<Process> = journal.cut_off().collect();
-    let programs: BTreeSet<&PathBuf> = processes
-        .iter()
-        .filter_map(|process| journal.programs.get(process))
-        .collect();
-    let (&process, others) = processes.split_first()?;
-    let who = match journal.programs.get(&process) {
+    let program = |process| journal.programs.get(process);
+    let programs: BTreeSet<&PathBuf> = processes.iter().filter_map(program).collect();
+    let (process, others) = processes.split_first()?;
+    let who = match program(process) {
         Some(program) if programs.len() == 1 => shown(program),
         _ => plural(processes.len(), "process"),
     };
@@ -251,12 +249,11 @@ fn cut_off(run: &Run, journal: &Journal) -> Option<String> {
         }
         _ => "was killed, ended with _exit, or still runs".to_owned(),
     };
-    let lost = match processes
-        .iter()
-        .any(|process| journal.writers.contains(process))
-    {
-        true => "the counts since its last profile are lost",
-        false => "its counts are lost",
+    let has_written = |process| journal.writers.contains(process);
+    let lost = if processes.iter().any(has_written) {
+        "the counts since its last profile are lost"
+    } else {
+        "its counts are lost"
     };
     Some(format!(
         "{who} {how}: {lost} (--snapshot MS writes profiles while a program runs)"
@@ -296,9 +293,10 @@ fn device_code(journal: &Journal, is_explained: bool) -> DeviceCode {
 
 /// Why nothing was collected. `is_explained`: other diagnostics say it.
 fn nothing(run: &Run, journal: &Journal, code: &DeviceCode, is_explained: bool) -> String {
-    let what = match run.is_traced {
-        true => "no counters and no trace were collected",
-        false => "no counters were collected",
+    let what = if run.is_traced {
+        "no counters and no trace were collected"
+    } else {
+        "no counters were collected"
     };
     let processes = plural(journal.programs.len(), "process");
     let why = if journal.programs.is_empty() {
@@ -310,10 +308,10 @@ fn nothing(run: &Run, journal: &Journal, code: &DeviceCode, is_explained: bool) 
         "see above".to_owned()
     } else {
         match code.problem(&run.gpus, gpus::nvidia_architectures) {
-            _ if is_without_gpu(run, journal, code) => match code.is_cuda() {
-                true => "no NVIDIA GPU found".to_owned(),
-                false => "no AMD GPU found".to_owned(),
-            },
+            _ if is_without_gpu(run, journal, code) => {
+                let vendor = if code.is_cuda() { "NVIDIA" } else { "AMD" };
+                format!("no {vendor} GPU found")
+            }
             Some(problem) => problem,
             None if journal.code.is_empty() => {
                 format!("no device code was loaded ({processes} ran)")
@@ -329,11 +327,11 @@ fn is_without_gpu(run: &Run, journal: &Journal, code: &DeviceCode) -> bool {
     if !journal.code.is_empty() {
         return false;
     }
-    match code.is_cuda() {
-        true => run.nvidia == 0,
-        false if code.is_empty() => run.gpus.is_empty() && run.nvidia == 0,
-        false => run.gpus.is_empty(),
+    let is_without_nvidia = run.nvidia == 0;
+    if code.is_cuda() {
+        return is_without_nvidia;
     }
+    run.gpus.is_empty() && (is_without_nvidia || !code.is_empty())
 }
 
 /// Reports the profiles that LLVM's own collector wrote instead of devprof.
@@ -343,17 +341,13 @@ fn of_llvm(run: &Run) -> Option<String> {
         let name = path.file_name().unwrap_or_default();
         name.as_bytes().starts_with(b"gfx")
     });
-    let first = shown(files.first()?);
-    let files = match files.len() {
-        1 => first,
-        n => format!("{first} and {} more", n - 1),
-    };
+    let files = first_and_more(&files)?;
     Some(format!(
         "LLVM's own collector, which is in the program, wrote {files}; `devprof report` reads this as well (`devprof flags` links devprof instead)"
     ))
 }
 
-/// The command that shows what was collected.
+/// The command that shows the collected data.
 fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<String> {
     if journal.profiles.is_empty() && journal.traces.is_empty() {
         let is_uninstrumented = !journal.code.is_empty()
@@ -390,16 +384,13 @@ fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<Str
     };
     if contents.is_ir_level {
         let host = host_profiles(run, journal);
-        let host = host
-            .iter()
-            .map(|path| format!(" {}", quoted(&relative(path))));
+        let host = host.iter();
+        let host = host.map(|path| format!(" {}", quoted(&relative(path))));
         // A directory includes them.
         let host = own.is_none().then(|| host.collect::<String>());
         let host = host.unwrap_or_default();
-        return Some(format!(
-            "devprof merge {}{host} -o device.profdata",
-            files.join(" ")
-        ));
+        let files = files.join(" ");
+        return Some(format!("devprof merge {files}{host} -o device.profdata"));
     }
     let profiles = files.iter().map(|file| format!(" --profile {file}"));
     let traces = traces().map(|trace| format!(" --trace {trace}"));
@@ -410,20 +401,14 @@ fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<Str
 /// The profiles that LLVM's host runtime wrote during the run next to devprof's. The compiler takes one file for host and
 /// device code.
 fn host_profiles(run: &Run, journal: &Journal) -> BTreeSet<PathBuf> {
-    let dirs: BTreeSet<_> = journal
-        .profiles
-        .keys()
-        .filter_map(|path| path.parent())
-        .collect();
-    let files = dirs
-        .into_iter()
-        .flat_map(|dir| new_profiles(dir, run.since));
+    let profiles = journal.profiles.keys();
+    let dirs: BTreeSet<_> = profiles.filter_map(|path| path.parent()).collect();
+    let files = dirs.into_iter();
+    let files = files.flat_map(|dir| new_profiles(dir, run.since));
     let is_host = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().as_bytes();
-        ![&b"gfx"[..], b"sm_"]
-            .iter()
-            .any(|gpu| name.starts_with(gpu))
-            && !journal.profiles.contains_key(path)
+        let is_device = name.starts_with(b"gfx") || name.starts_with(b"sm_");
+        !is_device && !journal.profiles.contains_key(path)
     };
     files.filter(is_host).collect()
 }
@@ -457,13 +442,20 @@ fn directories<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
     }
 }
 
+/// The first path, and the number of the others. `None` if there is none.
+fn first_and_more<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Option<String> {
+    let mut paths = paths.into_iter();
+    let first = shown(paths.next()?);
+    match paths.count() {
+        0 => Some(first),
+        more => Some(format!("{first} and {more} more")),
+    }
+}
+
 /// The path, relative to the current directory if it is in it.
 fn relative(path: &Path) -> PathBuf {
-    let here = std::env::current_dir();
-    match here
-        .ok()
-        .and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned))
-    {
+    let here = std::env::current_dir().ok();
+    match here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned)) {
         Some(inside) if inside != Path::new("") => inside,
         Some(_) => PathBuf::from("."),
         None => path.to_owned(),
@@ -500,49 +492,50 @@ mod tests {
 
     #[test]
     fn the_summary_explains_why_nothing_was_collected() {
-        let nothing = messages(&run(), b"");
-        assert!(nothing.contains("no process loaded devprof"), "{nothing}");
-        let ran = messages(&run(), b"7 loaded /bin/true\n");
-        assert!(
-            ran.contains("no AMD GPU found") && ran.contains("--model"),
-            "{ran}"
-        );
-        let with_gpu = Run {
-            gpus: BTreeSet::from(["gfx1100".to_owned()]),
-            ..run()
-        };
-        let ran = messages(&with_gpu, b"7 loaded /bin/true\n");
-        assert!(
-            ran.ends_with("no device code was loaded (1 process ran)"),
-            "{ran}"
-        );
-        let ended = messages(&with_gpu, b"7 loaded /bin/true\n7 code \n7 ended \n");
-        assert!(ended.contains("no instrumented device code"), "{ended}");
-        let killed = messages(&with_gpu, b"7 loaded /bin/true\n7 code \n");
-        for expected in [
-            "/bin/true was killed, ended with _exit, or still runs: its counts are lost",
-            "no counters were collected: see above",
-        ] {
-            assert!(killed.contains(expected), "{killed}");
-        }
         let dir = tempfile::tempdir().unwrap();
         let cuda = dir.path().join("a");
         let cubin = include_bytes!("../../../../fixtures/counted.cubin");
         std::fs::write(&cuda, cubin).unwrap();
-        let log = format!("7 loaded {}\n", cuda.display());
-        let ran = messages(&run(), log.as_bytes());
-        assert!(ran.ends_with("no NVIDIA GPU found"), "{ran}");
+        let cuda = format!("7 loaded {}\n", cuda.display());
+        let with_gpu = || Run {
+            gpus: BTreeSet::from(["gfx1100".to_owned()]),
+            ..run()
+        };
         let with_nvidia = Run { nvidia: 1, ..run() };
-        let ran = messages(&with_nvidia, log.as_bytes());
-        assert!(
-            ran.ends_with("no device code was loaded (1 process ran)"),
-            "{ran}"
-        );
         let is_static = Run {
             obstacle: Some("it is static".into()),
             ..run()
         };
-        assert!(messages(&is_static, b"").contains("it is static"));
+        let loaded = "7 loaded /bin/true\n";
+        let no_code = "no device code was loaded (1 process ran)$";
+        for (run, log, expected) in [
+            (run(), "", "no process loaded devprof"),
+            (run(), loaded, "no AMD GPU found"),
+            (run(), loaded, "--model"),
+            // $ is the end.
+            (with_gpu(), loaded, no_code),
+            (
+                with_gpu(),
+                "7 loaded /bin/true\n7 code \n7 ended \n",
+                "no instrumented device code",
+            ),
+            (
+                with_gpu(),
+                "7 loaded /bin/true\n7 code \n",
+                "/bin/true was killed, ended with _exit, or still runs: its counts are lost",
+            ),
+            (
+                with_gpu(),
+                "7 loaded /bin/true\n7 code \n",
+                "no counters were collected: see above",
+            ),
+            (run(), &cuda, "no NVIDIA GPU found$"),
+            (with_nvidia, &cuda, no_code),
+            (is_static, "", "it is static"),
+        ] {
+            let found = messages(&run, log.as_bytes()) + "$";
+            assert!(found.contains(expected), "{found}");
+        }
     }
 
     #[test]

@@ -93,9 +93,10 @@ impl DeviceCode {
         let is_cubin = |target: &&String| gpus::compute_capability(target).is_some();
         let (cubins, others): (Vec<&String>, Vec<&String>) =
             self.instrumented.iter().partition(is_cubin);
-        let nvidia = match cubins.is_empty() {
-            true => BTreeSet::new(),
-            false => nvidia(),
+        let nvidia = if cubins.is_empty() {
+            BTreeSet::new()
+        } else {
+            nvidia()
         };
         let groups = [(cubins, &nvidia), (others, gpus)];
         let groups = groups.iter().filter(|(targets, _)| !targets.is_empty());

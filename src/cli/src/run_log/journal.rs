@@ -1,4 +1,4 @@
-//! What devprof did in the processes of a run, collected from the run log.
+//! devprof's actions in the processes of a run, collected from the run log.
 
 use runlog::{Entry, Event};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub struct Profile {
     pub adds: bool,
 }
 
-/// What the run log of one run contains.
+/// The contents of the run log of one run.
 #[derive(Debug, Default)]
 pub struct Journal {
     /// The programs that loaded the runtime.

@@ -20,6 +20,7 @@ type Agents = (u32, u32);
 type ById<K, V> = HashMap<K, V, RandomState>;
 
 /// The times of one file.
+#[derive(Default)]
 pub struct Collector {
     parts: Vec<Part>,
     grouping: Grouping,
@@ -42,14 +43,7 @@ impl Collector {
         Collector {
             parts: parts.to_vec(),
             grouping,
-            kernels: ById::default(),
-            calls: ById::default(),
-            copies: ById::default(),
-            markers: ById::default(),
-            queues: ById::default(),
-            gpus: ById::default(),
-            pauses: Pauses::default(),
-            untimed: ById::default(),
+            ..Collector::default()
         }
     }
 
@@ -92,15 +86,13 @@ impl Collector {
         let Ok(duration) = trace.duration(dispatch) else {
             return;
         };
-        let ids = Ids::of(
-            self.grouping,
-            [
-                dispatch.agent,
-                dispatch.queue,
-                dispatch.stream,
-                dispatch.thread,
-            ],
-        );
+        let ids = [
+            dispatch.agent,
+            dispatch.queue,
+            dispatch.stream,
+            dispatch.thread,
+        ];
+        let ids = Ids::of(self.grouping, ids.map(u32::from));
         let series = self.kernels.entry((dispatch.kernel.get(), ids));
         series.or_default().add(duration);
     }
@@ -125,11 +117,10 @@ impl Collector {
             },
         };
         let agent = dispatch.agent.get();
-        let queue = (agent, dispatch.queue.get());
-        let queue = self.queues.entry(queue).or_default();
-        queue.add(span, &self.pauses);
-        let gpu = self.gpus.entry(agent).or_default();
-        gpu.add(span, &self.pauses);
+        let queue = self.queues.entry((agent, dispatch.queue.get()));
+        queue.or_default().add(span, &self.pauses);
+        let gpu = self.gpus.entry(agent);
+        gpu.or_default().add(span, &self.pauses);
     }
 
     fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) {
@@ -178,43 +169,53 @@ impl Collector {
             .extend(gpus.map(|(&id, _)| Agent::of(id, trace)));
 
         let group = |ids, trace: &Trace| Group::new(self.grouping, ids, &process, trace);
+        // Copies have no queue.
+        let of_copies = |ids, trace: &Trace| Group {
+            agent: None,
+            ..group(ids, trace)
+        };
         let is_requested = |part| self.parts.contains(&part);
         for ((kernel, ids), series) in self.kernels {
             let is_blit = trace.is_blit(kernel);
             let name = trace.kernel(kernel);
             if is_blit && is_requested(Part::Copies) {
                 let agent = self.grouping.agent.then(|| Agent::of(ids.agent, trace));
-                // Copies have no queue.
-                let group = Group {
-                    agent: None,
-                    ..group(ids, trace)
+                let subject = Subject {
+                    is_blit,
+                    destination: agent,
+                    ..Subject::named(name.clone())
                 };
-                let subject = Subject::blit_copy(name.clone(), agent);
                 let numbers = series.clone().into();
-                totals.add(Part::Copies, group, subject, numbers);
+                totals.add(Part::Copies, of_copies(ids, trace), subject, numbers);
             }
             if is_requested(Part::Kernels) {
-                let subject = Subject::kernel(name, is_blit);
+                let subject = Subject {
+                    is_blit,
+                    ..Subject::named(name)
+                };
                 totals.add(Part::Kernels, group(ids, trace), subject, series.into());
             }
         }
         for ((name, ids), series) in self.calls {
             let name = trace.tables.text(name).unwrap_or("(unknown function)");
-            let subject = Subject::call(name.into());
+            let subject = Subject::named(name.into());
             totals.add(Part::Api, group(ids, trace), subject, series.into());
         }
         for ((direction, (source, destination), ids), numbers) in self.copies {
             let agent = |id| (id != NO_AGENT).then(|| Agent::of(id, trace));
-            let subject = Subject::copy(direction, agent(source), agent(destination));
-            let group = Group {
-                agent: None,
-                ..group(ids, trace)
+            let subject = Subject {
+                source: agent(source),
+                destination: agent(destination),
+                ..Subject::named(direction.into())
             };
-            totals.add(Part::Copies, group, subject, numbers);
+            totals.add(Part::Copies, of_copies(ids, trace), subject, numbers);
         }
         for ((text, what, ids), series) in self.markers {
             let text = trace.tables.text(text).unwrap_or("(unknown text)");
-            let subject = Subject::marker(text.into(), what);
+            let subject = Subject {
+                what: Some(what),
+                ..Subject::named(text.into())
+            };
             totals.add(Part::Markers, group(ids, trace), subject, series.into());
         }
         for ((agent, queue), timeline) in self.queues {

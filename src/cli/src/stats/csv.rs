@@ -1,6 +1,6 @@
 //! The statistics as comma-separated values.
 //!
-//! The first eight columns are those of rocprofv3's statistics files, in its order: `kernel_stats`, `hip_api_stats`,
+//! The first eight columns are as in rocprofv3's statistics files, in its order: `kernel_stats`, `hip_api_stats`,
 //! `memory_copy_stats` and `marker_api_stats`. All versions of rocprofv3 that write `StdDev` have the same columns.
 //! devprof's own columns follow. The sources are in rocprofiler-sdk's source/lib/output: `get_stats_output_file` in
 //! generateCSV.cpp, statistics.hpp (the standard deviation of a sample) and domain_type.cpp (the names of files).
@@ -10,19 +10,8 @@
 use super::part::Part;
 use super::rows::{QueueGaps, Report, Row, Section};
 use crate::csv::quoted;
-use std::fmt::Write as _;
 
-const COLUMNS: [&str; 9] = [
-    "Name",
-    "Calls",
-    "TotalDurationNs",
-    "AverageNs",
-    "Percentage",
-    "MinNs",
-    "MaxNs",
-    "StdDev",
-    "MedianNs",
-];
+const COLUMNS: &str = "Name Calls TotalDurationNs AverageNs Percentage MinNs MaxNs StdDev MedianNs";
 
 /// The file of a table.
 fn file(part: Part) -> &'static str {
@@ -36,27 +25,23 @@ fn file(part: Part) -> &'static str {
 }
 
 /// The columns of a part after [`COLUMNS`].
-fn columns(part: Part) -> &'static [&'static str] {
+fn columns(part: Part) -> &'static str {
     match part {
-        Part::Kernels => &["Blit"],
-        Part::Api => &[],
-        Part::Copies => &["Bytes", "BytesPerSecond", "Source", "Destination"],
-        Part::Markers => &["Kind"],
-        Part::Gaps => &["QueueIdlePercentage"],
+        Part::Kernels => "Blit",
+        Part::Api => "",
+        Part::Copies => "Bytes BytesPerSecond Source Destination",
+        Part::Markers => "Kind",
+        Part::Gaps => "QueueIdlePercentage",
     }
 }
 
 /// All tables, with the names of their files.
 pub fn files(report: &Report) -> Vec<(&'static str, String)> {
-    let tables = report.tables.iter();
-    let mut files: Vec<_> = tables
-        .map(|(part, sections)| {
-            (
-                file(*part),
-                table(*part, sections.iter().map(|s| (s, None))),
-            )
-        })
-        .collect();
+    let tables = report.tables.iter().map(|(part, sections)| {
+        let sections = sections.iter().map(|section| (section, None));
+        (file(*part), table(*part, sections))
+    });
+    let mut files: Vec<_> = tables.collect();
     if let Some(queues) = report.queues.as_ref().filter(|queues| !queues.is_empty()) {
         let sections = queues.iter();
         let sections = sections.map(|(queue, section)| (section, Some(queue)));
@@ -77,8 +62,8 @@ fn table<'a>(
 ) -> String {
     let sections: Vec<_> = sections.collect();
     let mut text = String::new();
-    let headings = COLUMNS.iter().chain(columns(part));
-    let mut headings: Vec<String> = headings.map(|heading| quoted(heading)).collect();
+    let headings = COLUMNS.split(' ').chain(columns(part).split_whitespace());
+    let mut headings: Vec<String> = headings.map(quoted).collect();
     if let Some((section, _)) = sections.first() {
         let groups = groups(part, section, None).into_iter();
         headings.extend(groups.map(|(heading, _)| quoted(heading)));
@@ -96,8 +81,8 @@ fn table<'a>(
     text
 }
 
-/// The headings and cells of the groups. Copies always have a host: that of their agents, if they are not in a group
-/// with one.
+/// The headings and cells of the groups. Copies always have a host: if they are not in a group with one, the host of
+/// their agents.
 fn groups(
     part: Part,
     section: &Section,
@@ -108,14 +93,22 @@ fn groups(
     let has_host = process.is_some() || group.agent.is_some() || part == Part::Copies;
     let host = group.host().or(host_of_copy).unwrap_or_default();
     let host = has_host.then_some(host);
-    let name = |name: &str| quoted(name);
     [
-        ("Host", host.map(name)),
+        ("Host", host.map(quoted)),
         ("Process", process.map(|process| process.pid.to_string())),
-        ("Agent", group.agent.as_ref().map(|agent| name(&agent.name))),
+        (
+            "Agent",
+            group.agent.as_ref().map(|agent| quoted(&agent.name)),
+        ),
         ("Queue", group.queue.map(|queue| queue.to_string())),
-        ("Stream", group.stream.as_ref().map(|(_, text)| name(text))),
-        ("Thread", group.thread.as_ref().map(|(_, text)| name(text))),
+        (
+            "Stream",
+            group.stream.as_ref().map(|(_, text)| quoted(text)),
+        ),
+        (
+            "Thread",
+            group.thread.as_ref().map(|(_, text)| quoted(text)),
+        ),
     ]
     .into_iter()
     .filter_map(|(heading, cell)| Some((heading, cell?)))
@@ -160,11 +153,6 @@ fn cells(part: Part, row: &Row) -> Vec<String> {
 
 /// The name of a direction in rocprofv3. It does not record fills.
 fn operation(direction: &str) -> String {
-    let mut name = String::from("MEMORY_");
-    if direction != "fill" {
-        name += "COPY_";
-    }
-    // Writing to a string does not fail.
-    let _ = write!(name, "{}", direction.to_uppercase());
-    name
+    let kind = if direction == "fill" { "" } else { "COPY_" };
+    format!("MEMORY_{kind}{}", direction.to_uppercase())
 }

@@ -71,7 +71,7 @@ pub struct Timeline {
     done: Done,
 }
 
-/// What is known about the dispatches before a time.
+/// The dispatches before a time.
 #[derive(Debug, Default)]
 struct Done {
     /// The start of the last dispatch.
@@ -81,14 +81,10 @@ struct Done {
     queues: HashMap<u32, Queue, RandomState>,
     /// Until when a dispatch without times may have run.
     unknown: u64,
-    /// The gaps after each kernel.
-    gaps: HashMap<u32, Series>,
-    busy: u64,
-    uncounted: u64,
-    late: u64,
+    found: Gaps,
 }
 
-/// What is known about the kernels of one queue.
+/// The kernels of one queue before a time.
 #[derive(Debug, Default)]
 struct Queue {
     /// When the last kernel was submitted that overlapped no earlier one: all that were submitted before have ended.
@@ -140,20 +136,16 @@ impl Timeline {
         while let Some(span) = self.first() {
             self.done.add(span, pauses);
         }
-        let done = self.done;
         Gaps {
-            after: done.gaps,
-            busy: done.busy,
-            uncounted: done.uncounted,
-            late: done.late,
-            has_kernels: done.end.is_some(),
+            has_kernels: self.done.end.is_some(),
+            ..self.done.found
         }
     }
 }
 
 impl Done {
     fn add(&mut self, span: Span, pauses: &Pauses) {
-        self.late += u64::from(span.start < self.start);
+        self.found.late += u64::from(span.start < self.start);
         self.start = self.start.max(span.start);
         if !span.is_exact {
             self.unknown = self.unknown.max(span.end);
@@ -163,12 +155,14 @@ impl Done {
         if span.start > end {
             let mut queues = self.queues.values();
             let is_paused = queues.any(|queue| pauses.overlap(queue.submit.min(end), span.start));
-            match self.unknown > end || is_paused {
-                true => self.uncounted += 1,
-                false => self.gaps.entry(kernel).or_default().add(span.start - end),
+            if self.unknown > end || is_paused {
+                self.found.uncounted += 1;
+            } else {
+                let after = self.found.after.entry(kernel);
+                after.or_default().add(span.start - end);
             }
         }
-        self.busy += span.end.saturating_sub(span.start.max(end));
+        self.found.busy += span.end.saturating_sub(span.start.max(end));
         if span.end >= end {
             self.end = Some((span.end, span.kernel));
         }
@@ -195,14 +189,15 @@ mod tests {
         }
     }
 
+    fn three_kernels() -> [Span; 3] {
+        [100, 300, 500].map(|start| kernel(1, start, start + 100))
+    }
+
     fn unknown(submit: u64, observed: u64) -> Span {
         Span {
             submit,
-            start: submit,
-            end: observed,
-            queue: 1,
-            kernel: 9,
             is_exact: false,
+            ..kernel(9, submit, observed)
         }
     }
 
@@ -248,11 +243,7 @@ mod tests {
 
     #[test]
     fn gaps_in_which_something_unknown_may_have_run_are_not_counted() {
-        let spans = [
-            kernel(1, 100, 200),
-            kernel(1, 300, 400),
-            kernel(1, 500, 600),
-        ];
+        let spans = three_kernels();
         for (dispatch, uncounted) in [
             (unknown(210, 290), 1),
             (unknown(50, 201), 1),
@@ -273,11 +264,7 @@ mod tests {
 
     #[test]
     fn gaps_across_pauses_are_not_counted() {
-        let spans = [
-            kernel(1, 100, 200),
-            kernel(1, 300, 400),
-            kernel(1, 500, 600),
-        ];
+        let spans = three_kernels();
         for (switches, uncounted) in [
             (&[(220, false), (240, true)][..], 1),
             (&[(220, false), (520, true)], 2),

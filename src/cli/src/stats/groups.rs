@@ -1,4 +1,4 @@
-//! `--by`: what rows are kept apart by, and how it is named.
+//! `--by`: the groups that keep rows apart, and their names.
 
 use super::part::Part;
 use crate::exit::usage;
@@ -25,14 +25,9 @@ pub enum By {
 }
 
 impl By {
-    fn name(self) -> &'static str {
-        match self {
-            By::Process => "process",
-            By::Agent => "agent",
-            By::Queue => "queue",
-            By::Stream => "stream",
-            By::Thread => "thread",
-        }
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or(String::new(), |value| value.get_name().to_owned())
     }
 
     /// Whether the records of this part have it.
@@ -48,8 +43,8 @@ impl By {
     }
 }
 
-/// What rows are kept apart by.
-#[derive(Clone, Copy, Debug)]
+/// The groups that keep rows apart.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Grouping {
     pub process: bool,
     pub agent: bool,
@@ -62,19 +57,18 @@ pub struct Grouping {
 
 impl Grouping {
     /// # Errors
-    /// The records of a part do not have what they should be grouped by.
+    /// The records of a part cannot be grouped by one of these.
     pub fn new(by: &[By], parts: &[Part], files: usize) -> anyhow::Result<Grouping> {
         for &part in parts {
             if let Some(wrong) = by.iter().find(|by| !by.applies_to(part)) {
-                let possible = By::value_variants()
-                    .iter()
-                    .filter(|by| by.applies_to(part))
-                    .map(|by| by.name());
+                let possible = By::value_variants().iter();
+                let possible = possible.filter(|by| by.applies_to(part));
+                let possible: Vec<String> = possible.map(|by| by.name()).collect();
                 return Err(usage(format!(
                     "{} cannot be grouped by {}, only by {}: use another --by, or request them in another run",
                     part.noun(),
                     wrong.name(),
-                    possible.collect::<Vec<_>>().join(", ")
+                    possible.join(", ")
                 )));
             }
         }
@@ -119,14 +113,14 @@ pub struct Ids {
 }
 
 impl Ids {
-    pub fn of(grouping: Grouping, [agent, queue, stream, thread]: [impl Into<u32>; 4]) -> Ids {
+    pub fn of(grouping: Grouping, [agent, queue, stream, thread]: [u32; 4]) -> Ids {
         let only = |is_grouped, id: u32| if is_grouped { id } else { 0 };
         Ids {
             // A queue is of one agent, which is a part of its name.
-            agent: only(grouping.agent || grouping.queue, agent.into()),
-            queue: only(grouping.queue, queue.into()),
-            stream: only(grouping.stream, stream.into()),
-            thread: only(grouping.thread, thread.into()),
+            agent: only(grouping.agent || grouping.queue, agent),
+            queue: only(grouping.queue, queue),
+            stream: only(grouping.stream, stream),
+            thread: only(grouping.thread, thread),
         }
     }
 }
@@ -204,7 +198,7 @@ impl Agent {
     }
 }
 
-/// What the rows of a table have in common.
+/// The group of the rows of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Group {
     pub process: Option<Rc<Process>>,
@@ -217,16 +211,13 @@ pub struct Group {
 
 impl Group {
     pub fn new(grouping: Grouping, ids: Ids, process: &Rc<Process>, trace: &Trace) -> Group {
+        let Ids { stream, thread, .. } = ids;
         Group {
             process: grouping.process.then(|| process.clone()),
             agent: (grouping.agent || grouping.queue).then(|| Agent::of(ids.agent, trace)),
             queue: grouping.queue.then_some(ids.queue),
-            stream: grouping
-                .stream
-                .then(|| (ids.stream, stream_name(ids.stream, trace))),
-            thread: grouping
-                .thread
-                .then(|| (ids.thread, thread_name(ids.thread, trace))),
+            stream: (grouping.stream).then(|| (stream, stream_name(stream, trace))),
+            thread: (grouping.thread).then(|| (thread, thread_name(thread, trace))),
         }
     }
 

@@ -52,36 +52,6 @@ struct Tables<'a> {
     gpus: Option<Vec<Idle<'a>>>,
 }
 
-/// The times of a row.
-#[derive(Serialize, JsonSchema)]
-struct Times {
-    calls: u64,
-    total: u64,
-    mean: f64,
-    median: f64,
-    /// The median is at most 0.05 % off. See [`super::series`].
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    median_is_approximate: bool,
-    min: u64,
-    max: u64,
-    stddev: f64,
-}
-
-impl Times {
-    fn of(times: &Statistics) -> Times {
-        Times {
-            calls: times.calls,
-            total: times.total,
-            mean: times.mean,
-            median: times.median,
-            median_is_approximate: !times.has_exact_median,
-            min: times.min,
-            max: times.max,
-            stddev: times.deviation,
-        }
-    }
-}
-
 /// What the rows of a group have in common.
 #[derive(Default, Serialize, JsonSchema)]
 struct Common<'a> {
@@ -138,7 +108,7 @@ struct Line<'a> {
     #[serde(flatten)]
     copied: Option<Copied<'a>>,
     #[serde(flatten)]
-    times: Times,
+    times: &'a Statistics,
     share: f64,
 }
 
@@ -181,7 +151,7 @@ impl Line<'_> {
             blit: subject.is_blit,
             what: subject.what,
             copied,
-            times: Times::of(&row.times),
+            times: &row.times,
             share: row.share,
         }
     }
@@ -203,7 +173,7 @@ struct Idle<'a> {
     /// Dispatches that too many later ones have overtaken: gaps before them may be too long. See [`super::gaps`].
     late: u64,
     #[serde(flatten)]
-    times: Times,
+    times: &'a Statistics,
     /// By the kernel that ran before.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<Vec<Line<'a>>>,
@@ -213,7 +183,6 @@ impl Idle<'_> {
     fn of<'a>(queue: &'a QueueGaps, after: Option<&'a Section>) -> Idle<'a> {
         // The queue has what the rows have in common.
         let line = |row| Line::of(Part::Gaps, Common::default(), row);
-
         Idle {
             common: Common::of(&queue.group),
             busy: queue.busy,
@@ -221,7 +190,7 @@ impl Idle<'_> {
             idle_share: queue.idle_share(),
             uncounted: queue.uncounted,
             late: queue.late,
-            times: Times::of(&queue.all),
+            times: &queue.all,
             after: after.map(|section| section.rows.iter().map(line).collect()),
         }
     }
@@ -244,12 +213,8 @@ fn object(report: &Report) -> Object<'_> {
             Part::Markers => ("markers", &mut tables.markers),
             Part::Gaps => continue,
         };
-        *table = Some(
-            sections
-                .iter()
-                .flat_map(|section| lines(*part, section))
-                .collect(),
-        );
+        let rows = sections.iter().flat_map(|section| lines(*part, section));
+        *table = Some(rows.collect());
         left_out.insert(key, sections.iter().map(|section| section.left_out.0).sum());
         if *part != Part::Kernels {
             let count = report.totals.untimed.get(part).copied();
@@ -258,11 +223,8 @@ fn object(report: &Report) -> Object<'_> {
     }
     if let Some(queues) = &report.queues {
         let queues = queues.iter();
-        tables.gaps = Some(
-            queues
-                .map(|(queue, section)| Idle::of(queue, Some(section)))
-                .collect(),
-        );
+        let queues = queues.map(|(queue, section)| Idle::of(queue, Some(section)));
+        tables.gaps = Some(queues.collect());
         let gpus = report.totals.gpu_gaps.iter();
         tables.gpus = Some(gpus.map(|gpu| Idle::of(gpu, None)).collect());
     }

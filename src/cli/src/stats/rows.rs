@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// What all formats print.
+/// The statistics, which all formats print.
 pub struct Report {
     /// The tables of rows.
     pub tables: Vec<(Part, Vec<Section>)>,
@@ -23,8 +23,8 @@ pub struct Report {
     pub has_hosts: bool,
 }
 
-/// What a row is about.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// The subject of a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
     /// The kernel, function, direction or message.
     pub name: Rc<str>,
@@ -39,40 +39,10 @@ pub struct Subject {
 }
 
 impl Subject {
-    fn named(name: Rc<str>) -> Subject {
+    pub fn named(name: Rc<str>) -> Subject {
         Subject {
             name,
-            what: None,
-            is_blit: false,
-            source: None,
-            destination: None,
-        }
-    }
-
-    pub fn kernel(name: Rc<str>, is_blit: bool) -> Subject {
-        Subject {
-            is_blit,
-            ..Subject::named(name)
-        }
-    }
-
-    pub fn call(name: Rc<str>) -> Subject {
-        Subject::named(name)
-    }
-
-    pub fn copy(direction: &str, source: Option<Agent>, destination: Option<Agent>) -> Subject {
-        Subject {
-            source,
-            destination,
-            ..Subject::named(direction.into())
-        }
-    }
-
-    pub fn blit_copy(name: Rc<str>, agent: Option<Agent>) -> Subject {
-        Subject {
-            is_blit: true,
-            destination: agent,
-            ..Subject::named(name)
+            ..Subject::default()
         }
     }
 
@@ -80,13 +50,6 @@ impl Subject {
     pub fn host(&self) -> Option<&str> {
         let agent = self.source.as_ref().or(self.destination.as_ref());
         agent?.host.as_deref()
-    }
-
-    pub fn marker(text: Rc<str>, what: &'static str) -> Subject {
-        Subject {
-            what: Some(what),
-            ..Subject::named(text)
-        }
     }
 }
 
@@ -220,10 +183,9 @@ impl Totals {
         for ((group, subject), numbers) in rows {
             groups.entry(group).or_default().push((subject, numbers));
         }
-        let mut sections: Vec<(u128, Section)> = groups
-            .into_iter()
-            .map(|(group, rows)| section(group, rows, top))
-            .collect();
+        let sections = groups.into_iter();
+        let sections = sections.map(|(group, rows)| section(group, rows, top));
+        let mut sections: Vec<(u128, Section)> = sections.collect();
         sections.sort_by(|(a, first), (b, second)| {
             b.cmp(a).then_with(|| first.group.cmp(&second.group))
         });
@@ -235,7 +197,7 @@ impl QueueGaps {
     /// The rows, by the kernels that ran before the gaps.
     pub fn section(&mut self, top: Option<usize>) -> Section {
         let rows = std::mem::take(&mut self.after).into_iter();
-        let rows = rows.map(|(name, series)| (Subject::kernel(name, false), series.into()));
+        let rows = rows.map(|(name, series)| (Subject::named(name), series.into()));
         section(self.group.clone(), rows.collect(), top).1
     }
 }

@@ -5,6 +5,8 @@
 //! most 0.05 % off.
 
 use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// How many values a series keeps. They need about as much memory as the histogram.
 pub const EXACT: usize = 16_384;
@@ -34,18 +36,22 @@ struct Sums {
     squares: f64,
 }
 
-/// The statistics of a series, in the unit of its values.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// The times of a row.
+// The unit is the unit of the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Statistics {
     pub calls: u64,
     pub total: u64,
     pub mean: f64,
-    /// The middle value, or the mean of both middle values.
+    // The middle value, or the mean of both middle values.
     pub median: f64,
-    pub has_exact_median: bool,
+    /// The median is at most 0.05 % off. See [`super::series`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub median_is_approximate: bool,
     pub min: u64,
     pub max: u64,
-    /// The standard deviation of a sample (divided by n - 1), as in rocprofv3. 0 for one value.
+    // The standard deviation of a sample (divided by n - 1), as in rocprofv3. 0 for one value.
+    #[serde(rename = "stddev")]
     pub deviation: f64,
 }
 
@@ -99,7 +105,7 @@ impl Series {
             total: u64::try_from(sums.total).unwrap_or(u64::MAX),
             mean: sums.total as f64 / sums.calls.max(1) as f64,
             median: within(low).midpoint(within(high)),
-            has_exact_median: self.counts.is_none(),
+            median_is_approximate: self.counts.is_some(),
             min: sums.min,
             max: sums.max,
             deviation: match sums.calls {
@@ -242,7 +248,7 @@ mod tests {
         ] {
             let values: Vec<u64> = numbers(count).collect();
             let (found, exact) = (statistics(values.clone()), exact_median(&values));
-            assert_eq!(found.has_exact_median, count <= EXACT);
+            assert_eq!(found.median_is_approximate, count > EXACT);
             let error = (found.median - exact).abs() / exact;
             let limit = if count <= EXACT { 0.0 } else { 0.0005 };
             assert!(error <= limit, "{count}: {} {exact}", found.median);

@@ -16,12 +16,12 @@ pub fn tables(report: &Report, colored: bool) -> String {
     let queues = report.queues.as_deref().unwrap_or_default();
     let has_titles = report.tables.len() + usize::from(!queues.is_empty()) > 1;
     let mut texts = Vec::new();
-    let title = |part| match has_titles {
-        true => Paint::Heading.on(colored, title(part)) + "\n\n",
-        false => String::new(),
+    let title = |part| {
+        let title = has_titles.then(|| Paint::Heading.on(colored, title(part)) + "\n\n");
+        title.unwrap_or_default()
     };
     for (part, sections) in &report.tables {
-        // A warning has reported an empty table, except that of kernels.
+        // A warning has reported an empty table, unless it is the table of kernels.
         if sections.is_empty() && *part != Part::Kernels {
             continue;
         }
@@ -43,38 +43,22 @@ fn title(part: Part) -> &'static str {
     }
 }
 
-fn headings(part: Part) -> &'static [&'static str] {
-    match part {
-        Part::Kernels => &[
-            "Calls", "Total", "Mean", "Median", "Min", "Max", "StdDev", "Share", "Kernel",
-        ],
-        Part::Api => &[
-            "Calls", "Total", "Mean", "Median", "Min", "Max", "StdDev", "Share", "Function",
-        ],
-        Part::Copies => &[
-            "Copies",
-            "Bytes",
-            "Bandwidth",
-            "Total",
-            "Mean",
-            "Median",
-            "Max",
-            "StdDev",
-            "Share",
-            "Direction",
-        ],
-        Part::Markers => &[
-            "Number", "Total", "Mean", "Median", "Min", "Max", "StdDev", "Share", "Marker",
-        ],
-        Part::Gaps => &[
-            "Gaps", "Total", "Mean", "Median", "Longest", "Share", "After",
-        ],
-    }
+/// The headings of a table's columns. Names, which are last, are aligned to the left.
+fn headings(part: Part) -> Vec<&'static str> {
+    let headings = match part {
+        Part::Kernels => "Calls Total Mean Median Min Max StdDev Share Kernel",
+        Part::Api => "Calls Total Mean Median Min Max StdDev Share Function",
+        Part::Copies => "Copies Bytes Bandwidth Total Mean Median Max StdDev Share Direction",
+        Part::Markers => "Number Total Mean Median Min Max StdDev Share Marker",
+        Part::Gaps => "Gaps Total Mean Median Longest Share After",
+    };
+    headings.split(' ').collect()
 }
 
 fn table(part: Part, sections: &[Section], has_hosts: bool, colored: bool) -> String {
-    let left = [headings(part).len() - 1];
-    let mut table = Table::new(headings(part), &left);
+    let headings = headings(part);
+    let left = [headings.len() - 1];
+    let mut table = Table::new(&headings, &left);
     for section in sections {
         let label = section.group.label(has_hosts);
         if !label.is_empty() {
@@ -165,8 +149,9 @@ fn name(part: Part, row: &Row, has_hosts: bool) -> String {
 
 /// A table for each queue, then a line for each GPU.
 fn gaps(report: &Report, queues: &[(QueueGaps, Section)], colored: bool) -> String {
-    let left = [headings(Part::Gaps).len() - 1];
-    let mut table = Table::new(headings(Part::Gaps), &left);
+    let headings = headings(Part::Gaps);
+    let left = [headings.len() - 1];
+    let mut table = Table::new(&headings, &left);
     for (queue, section) in queues {
         let label = queue.group.label(report.has_hosts);
         table.group(format!("{label}: {}", idle(queue)));

@@ -28,15 +28,23 @@ const CALLS: usize = 1;
 const DISPATCHES: usize = 2;
 
 /// The results of a run of devprof.
-struct Run {
+struct Completed {
     status: u8,
     stderr: String,
     /// The file that `export` wrote, or the text that `stats` printed.
     output: Vec<u8>,
 }
 
+impl Completed {
+    /// For messages: the command, the status and stderr.
+    fn describe(&self, damage: String, command: &[&str]) -> String {
+        let Completed { status, stderr, .. } = self;
+        format!("{damage}, {command:?}, status {status}:\n{stderr}")
+    }
+}
+
 /// Runs a command on a file with these bytes.
-fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Run {
+fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Completed {
     let file = dir.join("a.trace");
     fs::write(&file, bytes).unwrap();
     let (file, out) = (file.to_str().unwrap(), dir.join("out.xplane.pb"));
@@ -59,7 +67,7 @@ fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Run {
         }
         Err(_) => printed,
     };
-    Run {
+    Completed {
         status,
         stderr: String::from_utf8(stderr).unwrap(),
         output,
@@ -107,7 +115,7 @@ fn packets(mut bytes: &[u8]) -> usize {
 }
 
 /// The numbers of dispatches and API calls in the output, if the format allows counting them.
-fn exported(command: &[&str], run: &Run) -> (Option<usize>, Option<usize>) {
+fn exported(command: &[&str], run: &Completed) -> (Option<usize>, Option<usize>) {
     let text = || std::str::from_utf8(&run.output).unwrap();
     match *command.last().unwrap() {
         "json" => {
@@ -124,13 +132,8 @@ fn exported(command: &[&str], run: &Run) -> (Option<usize>, Option<usize>) {
 }
 
 /// Checks the results for a file with one damaged byte.
-fn check(valid: &[u8], at: usize, command: &[&str], run: &Run) {
-    let what = || {
-        format!(
-            "byte {at}, {command:?}, status {}:\n{}",
-            run.status, run.stderr
-        )
-    };
+fn check(valid: &[u8], at: usize, command: &[&str], run: &Completed) {
+    let what = run.describe(format!("byte {at}"), command);
     let records = (valid.len() - HEADER_SIZE) / RECORD_SIZE;
     let counters = COUNTERS..COUNTERS + Count::ALL.len() * size_of::<Counter>();
     // The exit status, the reported offset, and the record that is lost.
@@ -145,35 +148,30 @@ fn check(valid: &[u8], at: usize, command: &[&str], run: &Run) {
         COUNTERS..HEADER_SIZE => (0, String::new(), None),
         _ => {
             let record = (at - HEADER_SIZE) / RECORD_SIZE;
-            let message = format!(
-                "byte {}: a damaged record",
-                HEADER_SIZE + record * RECORD_SIZE
-            );
-            (3, message, Some(record))
+            let start = HEADER_SIZE + record * RECORD_SIZE;
+            (3, format!("byte {start}: a damaged record"), Some(record))
         }
     };
-    assert_eq!(run.status, status, "{}", what());
-    assert!(run.stderr.contains(&message), "{}", what());
+    assert_eq!(run.status, status, "{what}");
+    assert!(run.stderr.contains(&message), "{what}");
     if status == 0 {
-        assert_eq!(run.stderr, "", "{}", what());
+        assert_eq!(run.stderr, "", "{what}");
     } else {
         let lines = run.stderr.lines();
         assert!(
             lines.clone().all(|line| line.contains("a.trace: ")),
-            "{}",
-            what()
+            "{what}"
         );
         // The damage is reported first. If it is in a part of a name, the parts that follow are lost, too.
         let offsets: Vec<_> = lines.filter(|line| line.contains(": byte ")).collect();
-        assert!(offsets.len() <= 3, "{}", what());
+        assert!(offsets.len() <= 3, "{what}");
         assert!(
             offsets.iter().take(1).all(|first| first.contains(&message)),
-            "{}",
-            what()
+            "{what}"
         );
     }
     if status == 1 {
-        assert!(run.output.is_empty(), "{}", what());
+        assert!(run.output.is_empty(), "{what}");
         return;
     }
     let kept = |all: usize, first: usize| {
@@ -181,19 +179,14 @@ fn check(valid: &[u8], at: usize, command: &[&str], run: &Run) {
     };
     let (dispatches, calls) = exported(command, run);
     if let Some(dispatches) = dispatches {
-        assert_eq!(
-            dispatches,
-            kept(DISPATCHES, records - DISPATCHES),
-            "{}",
-            what()
-        );
+        assert_eq!(dispatches, kept(DISPATCHES, records - DISPATCHES), "{what}");
     }
     if let Some(calls) = calls {
         let first = records - DISPATCHES - CALLS;
-        assert_eq!(calls, kept(CALLS, first), "{}", what());
+        assert_eq!(calls, kept(CALLS, first), "{what}");
     }
     if PROTOBUF.contains(command.last().unwrap()) {
-        assert!(packets(&run.output) > 1, "{}", what());
+        assert!(packets(&run.output) > 1, "{what}");
     }
 }
 
@@ -260,10 +253,7 @@ fn any_value_in_a_valid_record_can_be_exported() {
             bytes[at] ^= [0x01, 0x80, 0xff][(at + n) % 3];
             seal(&mut bytes);
             let run = run(command, &bytes, &dir);
-            let what = format!(
-                "byte {at}, {command:?}, status {}:\n{}",
-                run.status, run.stderr
-            );
+            let what = run.describe(format!("byte {at}"), command);
             // With other sizes in the header, or a clock frequency of 0, the file cannot be read.
             let refused = at < COUNTERS && run.status == 1;
             assert!(matches!(run.status, 0 | 3) || refused, "{what}");
@@ -287,20 +277,15 @@ fn truncation_is_reported_with_its_offset_and_the_rest_is_exported() {
     for length in 0..valid.len() {
         let command = FAST[length % FAST.len()];
         let run = run(command, &valid[..length], &dir);
-        let what = || {
-            format!(
-                "{length} bytes, {command:?}, status {}:\n{}",
-                run.status, run.stderr
-            )
-        };
+        let what = run.describe(format!("{length} bytes"), command);
         if length < HEADER_SIZE {
-            assert_eq!(run.status, 1, "{}", what());
+            assert_eq!(run.status, 1, "{what}");
             let message = match length {
                 0..8 => "it does not begin with \"DEVPROFT\"".to_owned(),
                 _ => format!("the file is truncated after {length} bytes, inside its header"),
             };
-            assert!(run.stderr.contains(&message), "{}", what());
-            assert!(run.output.is_empty(), "{}", what());
+            assert!(run.stderr.contains(&message), "{what}");
+            assert!(run.output.is_empty(), "{what}");
             continue;
         }
         let left = (length - HEADER_SIZE) / RECORD_SIZE;
@@ -309,11 +294,11 @@ fn truncation_is_reported_with_its_offset_and_the_rest_is_exported() {
             HEADER_SIZE + left * RECORD_SIZE,
             records - left
         );
-        assert_eq!(run.status, 3, "{}", what());
-        assert!(run.stderr.contains(&message), "{}", what());
+        assert_eq!(run.status, 3, "{what}");
+        assert!(run.stderr.contains(&message), "{what}");
         let first = records - DISPATCHES;
         if let (Some(dispatches), _) = exported(command, &run) {
-            assert_eq!(dispatches, left.saturating_sub(first), "{}", what());
+            assert_eq!(dispatches, left.saturating_sub(first), "{what}");
         }
     }
     fs::remove_dir_all(dir).unwrap();

@@ -1,12 +1,17 @@
-//! Creates trace files record by record.
+//! Creates trace files record by record, runs devprof, and compares rows.
 
+use serde_json::{Value, json};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tracefile::format::{
-    Agent, Call, Count, Counter, Dispatch, Header, Kernel, Process, Queue, RECORD_SIZE, Record,
-    flag, pieces,
+    Agent, Call, Count, Counter, Dispatch, Header, Kernel, Marker, MemoryCopy, Name, Process,
+    Queue, RECORD_SIZE, Record, Recording, Stream, flag, pieces,
 };
 use zerocopy::IntoBytes;
+
+/// Records with their checksums.
+pub type Records = Vec<[u8; RECORD_SIZE]>;
 
 /// The start time of the traces, in nanoseconds since 1970.
 pub const STARTED_UNIX: u64 = 1_700_000_000_000_000_000;
@@ -40,14 +45,13 @@ pub fn set(file: &mut [u8], count: Count, value: u64) {
 
 /// The records that others refer to: two GPUs (nodes 1 and 2), two queues on the first GPU and one on the second, and
 /// three kernels.
-pub fn definitions() -> Vec<[u8; RECORD_SIZE]> {
+pub fn definitions() -> Records {
     definitions_of(4242, "a host")
 }
 
 /// [`definitions`], for another process.
-pub fn definitions_of(pid: u32, host: &str) -> Vec<[u8; RECORD_SIZE]> {
-    let mut records = Vec::new();
-    for (id, text) in [
+pub fn definitions_of(pid: u32, host: &str) -> Records {
+    let mut records = texts(&[
         (1, "gfx1100"),
         (2, host),
         (3, "./app \"an argument\""),
@@ -56,9 +60,7 @@ pub fn definitions_of(pid: u32, host: &str) -> Vec<[u8; RECORD_SIZE]> {
         (6, "says \"a, b\""),
         (7, "hipLaunchKernel"),
         (8, "hipGraphLaunch"),
-    ] {
-        records.extend(pieces(id, text).map(Record::seal));
-    }
+    ]);
     let mut process = Process::new(pid.into(), 0);
     process.parent = 1.into();
     process.host = 2.into();
@@ -132,7 +134,7 @@ pub fn call(id: u64, name: u32, thread: u32, start: u64, end: u64) -> Call {
 }
 
 /// A trace with all kinds of records. Dispatches 1 and 2 overlap in queue 1, 4 has times of the agent's clock, 5 has no
-/// times, 6 did not end, 7 has an unknown kernel, and 8 ends before it starts. IDs from 100 on are those of a graph.
+/// times, 6 did not end, 7 has an unknown kernel, and 8 ends before it starts. IDs from 100 on belong to a graph.
 pub fn trace() -> Vec<u8> {
     let mut records = definitions();
     let mut agents_clock = timed(dispatch(4, flag::CLOCK_AGENT, 3, 2, 3), 3500, 500, 900);
@@ -169,23 +171,246 @@ pub fn trace() -> Vec<u8> {
     file(&records)
 }
 
+/// The records of texts with these IDs.
+pub fn texts(texts: &[(u32, &str)]) -> Records {
+    let pieces = texts.iter().flat_map(|&(id, text)| pieces(id, text));
+    pieces.map(Record::seal).collect()
+}
+
+/// Streams with these IDs, types and threads.
+pub fn streams(streams: &[(u64, u32, u32)]) -> Records {
+    let sealed = |&(id, what, thread): &(u64, u32, u32)| {
+        let mut stream = Stream::new(id, 0);
+        stream.what = what.into();
+        stream.thread = thread.into();
+        stream.handle = (0x1000 * id).into();
+        stream.seal()
+    };
+    streams.iter().map(sealed).collect()
+}
+
+/// A copy of 4096 bytes by thread 10, from one agent to another, with its start and end.
+pub fn copy(id: u64, direction: u32, agents: (u32, u32), times: (u64, u64)) -> MemoryCopy {
+    let mut copy = MemoryCopy::new(id, 0);
+    copy.direction = direction.into();
+    (copy.source, copy.destination) = (agents.0.into(), agents.1.into());
+    copy.size = 4096.into();
+    copy.thread = 10.into();
+    (copy.start, copy.end) = (times.0.into(), times.1.into());
+    copy.observed = (times.1 + 10).into();
+    copy
+}
+
+/// A marker of a thread, with its start and end.
+pub fn marked(id: u64, what: u32, text: u32, thread: u32, times: (u64, u64)) -> Marker {
+    let mut marker = Marker::new(id, 0);
+    marker.what = what.into();
+    marker.text = text.into();
+    (marker.thread, marker.end_thread) = (thread.into(), thread.into());
+    (marker.start, marker.end) = (times.0.into(), times.1.into());
+    marker
+}
+
+/// A name that the program gave to a thread, a stream or an agent.
+pub fn name(what: u32, id: u64, text: u32) -> [u8; RECORD_SIZE] {
+    let mut name = Name::new(id, 0);
+    name.what = what.into();
+    name.text = text.into();
+    name.seal()
+}
+
+pub fn recording(id: u64, time: u64, is_on: bool) -> [u8; RECORD_SIZE] {
+    let mut recording = Recording::new(id, 0);
+    recording.time = time.into();
+    recording.is_on = u32::from(is_on).into();
+    recording.seal()
+}
+
 /// An empty directory for a test.
 pub fn directory(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&dir);
-    std::fs::create_dir_all(&dir).unwrap();
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
     dir
 }
 
-/// Runs devprof.
-pub fn devprof(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_devprof"))
-        .args(arguments.iter().map(|argument| argument.as_ref()))
-        .output()
-        .unwrap()
+/// A new directory with a trace of these bytes, `a.trace`.
+pub fn written(name: &str, trace: &[u8]) -> PathBuf {
+    let dir = directory(name);
+    fs::write(dir.join("a.trace"), trace).unwrap();
+    dir
 }
 
-/// What a run wrote to stderr.
-pub fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+/// The results of a run of devprof.
+pub struct Run {
+    pub status: i32,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Run {
+    pub fn of(output: Output) -> Run {
+        Run {
+            status: output.status.code().unwrap(),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The text on stdout.
+    pub fn text(&self) -> &str {
+        str::from_utf8(&self.stdout).unwrap()
+    }
+
+    /// The text on stderr and stdout.
+    pub fn shown(&self) -> String {
+        self.stderr.clone() + self.text()
+    }
+}
+
+/// devprof with these words as arguments, in a directory.
+pub fn command(dir: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_devprof"));
+    command.args(arguments.split_whitespace()).current_dir(dir);
+    command
+}
+
+/// Runs devprof with these words as arguments, in a directory.
+pub fn devprof(dir: &Path, arguments: &str) -> Run {
+    Run::of(command(dir, arguments).output().unwrap())
+}
+
+/// [`devprof`], which must succeed.
+pub fn succeed(dir: &Path, arguments: &str) -> Run {
+    let run = devprof(dir, arguments);
+    assert_eq!(run.status, 0, "{arguments}: {}", run.stderr);
+    run
+}
+
+/// Checks that exports fail. Each line has the status, the arguments, and a part of the message.
+#[track_caller]
+pub fn assert_refused(dir: &Path, cases: &str) {
+    for case in cases.lines() {
+        let parts: Vec<&str> = case.trim().splitn(3, " | ").collect();
+        let run = devprof(dir, &format!("export {}", parts[1]));
+        assert_eq!(run.status.to_string(), parts[0], "{case}: {}", run.stderr);
+        assert!(run.stderr.contains(parts[2]), "{case}: {}", run.stderr);
+        assert_eq!(run.text(), "", "{case}");
+    }
+}
+
+/// The lines of a file of JSON lines.
+pub fn json_lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+/// The lines of this type.
+pub fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["type"] == kind).collect()
+}
+
+/// These fields of each row.
+pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Value>, fields: &[&str]) -> Value {
+    let of = |row: &Value| fields.iter().map(|&field| row[field].clone()).collect();
+    rows.into_iter().map(of).collect::<Vec<Value>>().into()
+}
+
+/// Rows as text: one line per row, with ` | ` between its values. Fractions have at most nine digits.
+pub fn table(rows: &Value) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => {
+            ((number.as_f64().unwrap() * 1e9).round() / 1e9).to_string()
+        }
+        other => other.to_string(),
+    };
+    let line = |row: &Value| {
+        let values: Vec<_> = row.as_array().unwrap().iter().map(text).collect();
+        values.join(" | ")
+    };
+    let lines: Vec<_> = rows.as_array().unwrap().iter().map(line).collect();
+    lines.join("\n")
+}
+
+/// The text without the white space around its lines.
+pub fn trimmed(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("\n")
+}
+
+/// Checks fields of rows. The first line of the [`table`] that is expected has the names of the fields.
+#[track_caller]
+pub fn assert_table<'a>(rows: impl IntoIterator<Item = &'a Value>, expected: &str) {
+    let expected = trimmed(expected);
+    let header = expected.lines().next().unwrap();
+    let names: Vec<&str> = header.split(" | ").collect();
+    let found = table(&fields(rows, &names));
+    assert_eq!(trimmed(&format!("{header}\n{found}")), expected.trim_end());
+}
+
+/// The elements of a JSON array.
+pub fn elements(array: &Value) -> &[Value] {
+    array.as_array().unwrap()
+}
+
+/// SQL queries, and the [`table`] that each returns.
+pub type Queries<'a> = [(&'a str, &'a str)];
+
+/// Queries an SQLite database, which must be valid.
+#[track_caller]
+pub fn assert_database(path: &Path, queries: &Queries) {
+    let db = rusqlite::Connection::open(path).unwrap();
+    let validity = [
+        ("SELECT count(*) FROM pragma_foreign_key_check", "0"),
+        ("PRAGMA integrity_check", "ok"),
+    ];
+    for (sql, expected) in validity.iter().chain(queries) {
+        let mut query = db.prepare(sql).unwrap();
+        let columns = query.column_count();
+        let row = |row: &rusqlite::Row| {
+            let value = |column| match row.get_ref(column).unwrap() {
+                rusqlite::types::ValueRef::Null => Value::Null,
+                rusqlite::types::ValueRef::Integer(number) => json!(number),
+                text => json!(text.as_str().unwrap()),
+            };
+            Ok((0..columns).map(value).collect::<Value>())
+        };
+        let rows = query.query_map([], row).unwrap().map(Result::unwrap);
+        assert_eq!(table(&rows.collect()), trimmed(expected), "{sql}");
+    }
+}
+
+/// Queries Perfetto's trace processor, which must report no error.
+#[track_caller]
+pub fn assert_perfetto(trace: &Path, queries: &Queries) {
+    let errors = "SELECT name FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')";
+    let queries = [&[(errors, "")], queries].concat();
+    let sql: Vec<_> = queries.iter().map(|(sql, _)| *sql).collect();
+    for ((sql, expected), answer) in queries.iter().zip(perfetto_answers(trace, &sql)) {
+        assert_eq!(table(&answer), trimmed(expected), "{sql}");
+    }
+}
+
+/// The answers of Perfetto's trace processor.
+pub fn perfetto_answers(trace: &Path, queries: &[&str]) -> Vec<Value> {
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-query");
+    let text = printed(Command::new(check).arg(trace).args(queries));
+    let answers = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let answers: Vec<_> = answers.collect();
+    assert_eq!(answers.len(), queries.len(), "{text}");
+    answers
+}
+
+/// The contents of a trace, read with Perfetto's protobuf classes.
+pub fn perfetto_contents(trace: &Path) -> Value {
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-check");
+    serde_json::from_str(&printed(Command::new(check).arg(trace))).unwrap()
+}
+
+/// The output of a command, which must succeed.
+pub fn printed(command: &mut Command) -> String {
+    let run = Run::of(command.output().unwrap());
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    run.text().to_owned()
 }

@@ -1,7 +1,7 @@
 //! `devprof export` of several traces to one output.
 
 use crate::files::*;
-use crate::records::{one_of_each, query};
+use crate::records::one_of_each;
 use crate::xplane::xprof_hosts;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -9,7 +9,6 @@ use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use tracefile::format::{HEADER_SIZE, Header, RECORD_SIZE, Record};
 
 /// How much later than the others the second host booted, in nanoseconds.
@@ -56,152 +55,109 @@ const PROGRAMS: [Program; 3] = [
 impl Program {
     /// A trace with a call that launches a kernel, a copy, a range, a name and a pause. All IDs are the same in each trace.
     fn trace(&self) -> Vec<u8> {
-        let header = Header::new(
-            self.pid,
-            1_000_000_000,
-            self.started,
-            self.boot + self.started,
+        let started_unix = self.boot + self.started;
+        let header = Header::new(self.pid, 1_000_000_000, self.started, started_unix);
+        let kernel = timed(
+            dispatch(1, 0, 1, 1, 1),
+            1600,
+            self.kernel,
+            self.kernel + 400,
         );
         let mut records = definitions_of(self.pid, self.host);
-        records.extend([
-            call(1, 7, 10, 1500, 1700).seal(),
-            timed(
-                dispatch(1, 0, 1, 1, 1),
-                1600,
-                self.kernel,
-                self.kernel + 400,
-            )
-            .seal(),
-        ]);
+        records.extend([call(1, 7, 10, 1500, 1700).seal(), kernel.seal()]);
         records.extend(one_of_each());
         file_with(&header, &records)
     }
 }
 
-/// Writes the traces of the programs. Returns their paths.
-fn traces(dir: &Path) -> Vec<PathBuf> {
-    let write = |program: &Program| {
-        let path = dir.join(program.name);
-        fs::write(&path, program.trace()).unwrap();
-        path
-    };
-    PROGRAMS.iter().map(write).collect()
+/// The names of the traces.
+const ALL: &str = "rank0.trace rank1.trace rank2.trace";
+
+/// A new directory with the traces of the programs.
+fn traces(test: &str) -> PathBuf {
+    let dir = directory(test);
+    for program in &PROGRAMS {
+        fs::write(dir.join(program.name), program.trace()).unwrap();
+    }
+    dir
 }
 
-/// Exports traces to a file or directory in `dir`. Returns its path, the status, and stdout with stderr.
-fn export(traces: &[PathBuf], dir: &Path, out: &str, options: &[&str]) -> (PathBuf, i32, String) {
-    let out = dir.join(out);
-    let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"export", &"-o", &out];
-    arguments.extend(traces.iter().map(|trace| trace as &dyn AsRef<_>));
-    arguments.extend(options.iter().map(|option| option as &dyn AsRef<_>));
-    let output = devprof(&arguments);
-    let text = String::from_utf8(output.stdout.clone()).unwrap() + &stderr(&output);
-    (out, output.status.code().unwrap(), text)
-}
-
-/// Exports the traces of the programs without a problem.
-fn export_all(dir: &Path, out: &str, options: &[&str]) -> PathBuf {
-    let (out, status, text) = export(&traces(dir), dir, out, options);
-    assert_eq!(status, 0, "{text}");
+/// Exports the traces of the programs to this output in a new directory, without a problem. Returns the directory.
+fn exported(test: &str, options: &str) -> PathBuf {
+    let dir = traces(test);
+    let text = succeed(&dir, &format!("export {ALL} {options}")).shown();
     let counts = ": 3 traces, 3 dispatches, 3 API calls, 3 copies, 3 markers\n";
     assert!(
-        options.contains(&"--csv-of") || text.contains(counts),
+        options.contains("--csv-of") || text.contains(counts),
         "{text}"
     );
     let note = "the traces are of 2 hosts or boots";
     assert_eq!(text.matches(note).count(), 1, "{text}");
-    out
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    lines.collect()
+    dir
 }
 
 #[test]
 fn json_lines_have_the_number_of_their_trace_and_times_of_one_clock() {
-    let dir = directory("several-json");
-    let found = lines(&export_all(&dir, "out.jsonl", &[]));
-    let of = |kind: &str, fields: &[&str]| -> Vec<Value> {
-        let of_kind = found.iter().filter(|line| line["type"] == kind);
-        of_kind
-            .map(|line| fields.iter().map(|field| line[*field].clone()).collect())
-            .collect()
-    };
-    let path = |name: &str| dir.join(name).display().to_string();
-    assert_eq!(
-        of(
+    let dir = exported("several-json", "-o out.jsonl");
+    let found = json_lines(&dir.join("out.jsonl"));
+    // The times of the third trace are 5 ms later.
+    for (kind, expected) in [
+        (
             "trace",
-            &["trace", "file", "version", "pid", "started", "started_unix"]
+            "trace | file | version | pid | started | started_unix
+            1 | rank0.trace | 1 | 4242 | 1000 | 1700000000000001000
+            2 | rank1.trace | 1 | 5000 | 1200 | 1700000000000001200
+            3 | rank2.trace | 1 | 4242 | 5001100 | 1700000000005001100",
         ),
-        [
-            json!([1, path("rank0.trace"), 1, 4242, 1000, STARTED_UNIX + 1000]),
-            json!([2, path("rank1.trace"), 1, 5000, 1200, STARTED_UNIX + 1200]),
-            json!([
-                3,
-                path("rank2.trace"),
-                1,
-                4242,
-                1100 + LATER,
-                STARTED_UNIX + LATER + 1100
-            ]),
-        ]
-    );
-    assert_eq!(
-        of("process", &["trace", "pid", "host"]),
-        [
-            json!([1, 4242, "a host"]),
-            json!([2, 5000, "a host"]),
-            json!([3, 4242, "b, \"host\""]),
-        ]
-    );
-    assert_eq!(
-        of(
+        (
+            "process",
+            "trace | pid | host
+            1 | 4242 | a host
+            2 | 5000 | a host
+            3 | 4242 | b, \"host\"",
+        ),
+        (
             "dispatch",
-            &[
-                "trace",
-                "id",
-                "correlation",
-                "submit",
-                "start",
-                "end",
-                "observed"
-            ]
+            "trace | id | correlation | submit | start | end | observed
+            1 | 1 | 1 | 1600 | 2000 | 2400 | 2410
+            2 | 1 | 1 | 1600 | 2500 | 2900 | 2910
+            3 | 1 | 1 | 5001600 | 5002200 | 5002600 | 5002610",
         ),
-        [
-            json!([1, 1, 1, 1600, 2000, 2400, 2410]),
-            json!([2, 1, 1, 1600, 2500, 2900, 2910]),
-            json!([
-                3,
-                1,
-                1,
-                1600 + LATER,
-                2200 + LATER,
-                2600 + LATER,
-                2610 + LATER
-            ]),
-        ]
-    );
-    assert_eq!(
-        of("call", &["trace", "start", "end"])[2],
-        json!([3, 1500 + LATER, 1700 + LATER])
-    );
-    assert_eq!(
-        of("copy", &["trace", "submit", "start", "end", "observed"])[2],
-        json!([3, 1550 + LATER, 1600 + LATER, 1700 + LATER, 1710 + LATER])
-    );
-    assert_eq!(
-        of("marker", &["trace", "start", "end"])[2],
-        json!([3, 1400 + LATER, 1800 + LATER])
-    );
-    assert_eq!(
-        of("recording", &["trace", "time"])[2],
-        json!([3, 1900 + LATER])
-    );
-    assert_eq!(
-        of("queue", &["trace", "created"])[6],
-        json!([3, 1001 + LATER])
+        (
+            "call",
+            "trace | start | end
+            1 | 1500 | 1700
+            2 | 1500 | 1700
+            3 | 5001500 | 5001700",
+        ),
+        (
+            "copy",
+            "trace | submit | start | end | observed
+            1 | 1550 | 1600 | 1700 | 1710
+            2 | 1550 | 1600 | 1700 | 1710
+            3 | 5001550 | 5001600 | 5001700 | 5001710",
+        ),
+        (
+            "marker",
+            "trace | start | end
+            1 | 1400 | 1800
+            2 | 1400 | 1800
+            3 | 5001400 | 5001800",
+        ),
+        (
+            "recording",
+            "trace | time
+            1 | 1900
+            2 | 1900
+            3 | 5001900",
+        ),
+    ] {
+        assert_table(of_type(&found, kind), expected);
+    }
+    assert_table(
+        [of_type(&found, "queue")[6]],
+        "trace | created
+        3 | 5001001",
     );
     // Every line has a number, and a trace's lines follow its first one.
     let numbers: Vec<_> = found
@@ -212,29 +168,17 @@ fn json_lines_have_the_number_of_their_trace_and_times_of_one_clock() {
     let first_of_third = numbers.iter().position(|&number| number == 3).unwrap();
     assert_eq!(found[first_of_third]["type"], "trace");
     // The lines of one trace have no number.
-    let one = &traces(&dir)[..1];
-    let (out, status, text) = export(one, &dir, "one.jsonl", &[]);
-    assert_eq!(
-        (status, &*text),
-        (
-            0,
-            &*format!(
-                "{}: 1 dispatch, 1 API call, 1 copy, 1 marker\n",
-                out.display()
-            )
-        )
-    );
-    assert!(
-        lines(&out)
-            .iter()
-            .all(|line| line.get("trace").is_none() && line.get("file").is_none())
-    );
+    let one = succeed(&dir, "export rank0.trace -o one.jsonl").shown();
+    let counts = "one.jsonl: 1 dispatch, 1 API call, 1 copy, 1 marker\n";
+    assert_eq!(one, counts);
+    let lines = json_lines(&dir.join("one.jsonl"));
+    let has_number = |line: &Value| line.get("trace").or(line.get("file")).is_some();
+    assert!(!lines.iter().any(has_number));
 }
 
 #[test]
 fn csv_rows_have_their_process_host_and_trace() {
-    let dir = directory("several-csv");
-    export_all(&dir, "out.csv", &["--csv-of", "all"]);
+    let dir = exported("several-csv", "-o out.csv --csv-of all");
     let table = |name: &str| {
         let text = fs::read_to_string(dir.join(format!("out_{name}.csv"))).unwrap();
         text.lines().map(str::to_owned).collect::<Vec<_>>()
@@ -295,283 +239,181 @@ fn csv_rows_have_their_process_host_and_trace() {
 
 #[test]
 fn the_database_keeps_processes_apart_and_its_references_are_valid() {
-    let out = export_all(&directory("several-rocpd"), "out.db", &[]);
-    let db = rusqlite::Connection::open(out).unwrap();
-    let rows = |sql: &str| -> Vec<Value> {
-        let mut query = db.prepare(sql).unwrap();
-        let columns = query.column_count();
-        let rows = query.query_map([], |row| {
-            let value = |column| match row.get_ref(column).unwrap() {
-                rusqlite::types::ValueRef::Integer(number) => json!(number),
-                rusqlite::types::ValueRef::Text(text) => json!(str::from_utf8(text).unwrap()),
-                other => panic!("{other:?}"),
-            };
-            Ok((0..columns).map(value).collect())
-        });
-        rows.unwrap().map(Result::unwrap).collect()
-    };
-    let later = |time: u64| time + LATER;
-    for (sql, expected) in [
-        (
-            "SELECT count(*) FROM pragma_foreign_key_check",
-            json!([[0]]),
-        ),
-        ("PRAGMA integrity_check", json!([["ok"]])),
-        (
-            "SELECT nid, pid, hostname, init FROM processes ORDER BY init",
-            json!([
-                [1, 4242, "a host", 1000],
-                [1, 5000, "a host", 1200],
-                [2, 4242, "b, \"host\"", later(1100)],
-            ]),
-        ),
-        // The joins of the view do not combine rows of different traces.
-        (
-            "SELECT nid, pid, tid, name, start, \"end\", queue, stack_id FROM kernels ORDER BY start",
-            json!([
-                [
-                    1,
-                    4242,
-                    10,
-                    "halved(unsigned int)",
-                    2000,
-                    2400,
-                    "Queue 1",
-                    1
-                ],
-                [
-                    1,
-                    5000,
-                    10,
-                    "halved(unsigned int)",
-                    2500,
-                    2900,
-                    "Queue 1",
-                    1
-                ],
-                [
-                    2,
-                    4242,
-                    10,
-                    "halved(unsigned int)",
-                    later(2200),
-                    later(2600),
-                    "Queue 1",
-                    1
-                ],
-            ]),
-        ),
-        (
-            "SELECT hostname, k.pid, r.name FROM kernels k JOIN regions r USING (guid, stack_id)
-            JOIN processes USING (guid) ORDER BY k.start",
-            json!([
-                ["a host", 4242, "hipLaunchKernel"],
-                ["a host", 5000, "hipLaunchKernel"],
-                ["b, \"host\"", 4242, "hipLaunchKernel"],
-            ]),
-        ),
-        (
-            "SELECT nid, pid, start, src_agent_abs_index, dst_agent_abs_index FROM memory_copies ORDER BY start, pid",
-            json!([
-                [1, 4242, 1600, 1, 2],
-                [1, 5000, 1600, 1, 2],
-                [2, 4242, later(1600), 1, 2]
-            ]),
-        ),
-        (
-            "SELECT name, start FROM markers ORDER BY start, name",
-            json!([
-                ["a host", 1400],
-                ["a host", 1400],
-                ["b, \"host\"", later(1400)]
-            ]),
-        ),
-        (
-            "SELECT count(*), count(DISTINCT guid) FROM rocpd_info_agent",
-            json!([[6, 3]]),
-        ),
-        (
-            "SELECT count(*), count(DISTINCT value) FROM rocpd_metadata WHERE tag = 'guid'",
-            json!([[3, 3]]),
-        ),
-        (
-            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd\\_%' ESCAPE '\\'",
-            json!([[60]]),
-        ),
-    ] {
-        assert_eq!(Value::Array(rows(sql)), expected, "{sql}");
-    }
+    let dir = exported("several-rocpd", "-o out.db");
+    assert_database(
+        &dir.join("out.db"),
+        &[
+            (
+                "SELECT nid, pid, hostname, init FROM processes ORDER BY init",
+                "1 | 4242 | a host | 1000
+                1 | 5000 | a host | 1200
+                2 | 4242 | b, \"host\" | 5001100",
+            ),
+            // The joins of the view do not combine rows of different traces.
+            (
+                "SELECT nid, pid, tid, name, start, \"end\", queue, stack_id FROM kernels ORDER BY start",
+                "1 | 4242 | 10 | halved(unsigned int) | 2000 | 2400 | Queue 1 | 1
+                1 | 5000 | 10 | halved(unsigned int) | 2500 | 2900 | Queue 1 | 1
+                2 | 4242 | 10 | halved(unsigned int) | 5002200 | 5002600 | Queue 1 | 1",
+            ),
+            (
+                "SELECT hostname, k.pid, r.name FROM kernels k JOIN regions r USING (guid, stack_id)
+                JOIN processes USING (guid) ORDER BY k.start",
+                "a host | 4242 | hipLaunchKernel
+                a host | 5000 | hipLaunchKernel
+                b, \"host\" | 4242 | hipLaunchKernel",
+            ),
+            (
+                "SELECT nid, pid, start, src_agent_abs_index, dst_agent_abs_index FROM memory_copies ORDER BY start, pid",
+                "1 | 4242 | 1600 | 1 | 2
+                1 | 5000 | 1600 | 1 | 2
+                2 | 4242 | 5001600 | 1 | 2",
+            ),
+            (
+                "SELECT name, start FROM markers ORDER BY start, name",
+                "a host | 1400
+                a host | 1400
+                b, \"host\" | 5001400",
+            ),
+            (
+                "SELECT count(*), count(DISTINCT guid) FROM rocpd_info_agent",
+                "6 | 3",
+            ),
+            (
+                "SELECT count(*), count(DISTINCT value) FROM rocpd_metadata WHERE tag = 'guid'",
+                "3 | 3",
+            ),
+            (
+                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd\\_%' ESCAPE '\\'",
+                "60",
+            ),
+        ],
+    );
 }
 
 #[test]
 #[ignore = "needs node and an npm package; tools/test runs it"]
 fn perfettos_trace_processor_keeps_processes_apart() {
-    let dir = directory("several-perfetto");
-    let out = export_all(&dir, "out.pftrace", &[]);
-    let later = |time: u64| time + LATER;
-    let second = "process 4242 on b, \"host\"";
-    let gpu = |of: &str| format!("GPU 1 gfx1100 ({of})");
-    let (first, sibling) = ("process 4242 on a host", "process 5000 on a host");
-    let app = |of: &str| format!("./app ({of})");
-    let queries = [
-        (
-            "SELECT name FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')",
-            json!([]),
-        ),
-        (
-            "SELECT p.name, t.name, s.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id \
-             JOIN process p USING (upid) WHERE s.category IN ('kernel', 'copy') ORDER BY s.ts, 1",
-            json!([
-                [
-                    gpu(first),
-                    "Copies device to device",
-                    "Copy device to device",
-                    1600,
-                    100
-                ],
-                [
-                    gpu(sibling),
-                    "Copies device to device",
-                    "Copy device to device",
-                    1600,
-                    100
-                ],
-                [gpu(first), "Queue 1", "halved(unsigned int)", 2000, 400],
-                [gpu(sibling), "Queue 1", "halved(unsigned int)", 2500, 400],
-                [
-                    gpu(second),
-                    "Copies device to device",
-                    "Copy device to device",
-                    later(1600),
-                    100
-                ],
-                [
-                    gpu(second),
-                    "Queue 1",
-                    "halved(unsigned int)",
-                    later(2200),
-                    400
-                ],
-            ]),
-        ),
-        (
-            "SELECT p.name, tid, s.name, s.ts, s.dur FROM slice s JOIN thread_track t ON s.track_id = t.id \
-             JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts, 1",
-            json!([
-                [app(first), 10, "hipLaunchKernel", 1500, 200],
-                [app(sibling), 10, "hipLaunchKernel", 1500, 200],
-                [app(second), 10, "hipLaunchKernel", later(1500), 200],
-            ]),
-        ),
-        // The names of a trace are not those of another one.
-        (
-            "SELECT p.name, s.name, s.ts FROM slice s JOIN thread_track t ON s.track_id = t.id \
-             JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'marker' ORDER BY s.ts, 1",
-            json!([
-                [app(first), "a host", 1400],
-                [app(sibling), "a host", 1400],
-                [app(second), "b, \"host\"", later(1400)],
-            ]),
-        ),
-        (
-            "SELECT p.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id \
-             JOIN process p USING (upid) WHERE s.category = 'recording' ORDER BY s.ts, 1",
-            json!([
-                [app(first), 1900, 500],
-                [app(sibling), 1900, 1000],
-                [app(second), later(1900), 700]
-            ]),
-        ),
-        // Flows do not connect different processes.
-        (
-            "SELECT c.ts, k.ts, k.name FROM flow JOIN slice c ON slice_out = c.id JOIN slice k ON slice_in = k.id \
-             ORDER BY 1, 2",
-            json!([
-                [1500, 1600, "Copy device to device"],
-                [1500, 1600, "Copy device to device"],
-                [1500, 2000, "halved(unsigned int)"],
-                [1500, 2500, "halved(unsigned int)"],
-                [later(1500), later(1600), "Copy device to device"],
-                [later(1500), later(2200), "halved(unsigned int)"],
-            ]),
-        ),
-        (
-            "SELECT p.name, c.ts, value FROM counter c JOIN process_counter_track t ON c.track_id = t.id \
-             JOIN process p USING (upid) ORDER BY c.ts, 1",
-            json!([
-                [gpu(first), 1600, 1],
-                [gpu(sibling), 1600, 1],
-                [gpu(first), 2400, 0],
-                [gpu(sibling), 2900, 0],
-                [gpu(second), later(1600), 1],
-                [gpu(second), later(2600), 0],
-            ]),
-        ),
-        // Processes: three programs and the two GPUs of each. The ID of the second program 4242 is replaced.
-        (
-            "SELECT count(*), count(DISTINCT pid) FROM process WHERE upid != 0",
-            json!([[9, 9]]),
-        ),
-        (
-            "SELECT name, pid < 4194304 FROM process WHERE name LIKE './app%' ORDER BY upid",
-            json!([[app(first), 1], [app(sibling), 1], [app(second), 0]]),
-        ),
-    ];
-    let sql: Vec<_> = queries.iter().map(|(sql, _)| *sql).collect();
-    for ((sql, expected), answer) in queries.iter().zip(query(&out, &sql)) {
-        assert_eq!(answer, *expected, "{sql}");
-    }
+    let dir = exported("several-perfetto", "-o out.pftrace");
+    assert_perfetto(
+        &dir.join("out.pftrace"),
+        &[
+            (
+                "SELECT p.name, t.name, s.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id \
+                 JOIN process p USING (upid) WHERE s.category IN ('kernel', 'copy') ORDER BY s.ts, 1",
+                "GPU 1 gfx1100 (process 4242 on a host) | Copies device to device | Copy device to device | 1600 | 100
+                GPU 1 gfx1100 (process 5000 on a host) | Copies device to device | Copy device to device | 1600 | 100
+                GPU 1 gfx1100 (process 4242 on a host) | Queue 1 | halved(unsigned int) | 2000 | 400
+                GPU 1 gfx1100 (process 5000 on a host) | Queue 1 | halved(unsigned int) | 2500 | 400
+                GPU 1 gfx1100 (process 4242 on b, \"host\") | Copies device to device | Copy device to device | 5001600 | 100
+                GPU 1 gfx1100 (process 4242 on b, \"host\") | Queue 1 | halved(unsigned int) | 5002200 | 400",
+            ),
+            (
+                "SELECT p.name, tid, s.name, s.ts, s.dur FROM slice s JOIN thread_track t ON s.track_id = t.id \
+                 JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts, 1",
+                "./app (process 4242 on a host) | 10 | hipLaunchKernel | 1500 | 200
+                ./app (process 5000 on a host) | 10 | hipLaunchKernel | 1500 | 200
+                ./app (process 4242 on b, \"host\") | 10 | hipLaunchKernel | 5001500 | 200",
+            ),
+            // Each trace has its own names.
+            (
+                "SELECT p.name, s.name, s.ts FROM slice s JOIN thread_track t ON s.track_id = t.id \
+                 JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'marker' ORDER BY s.ts, 1",
+                "./app (process 4242 on a host) | a host | 1400
+                ./app (process 5000 on a host) | a host | 1400
+                ./app (process 4242 on b, \"host\") | b, \"host\" | 5001400",
+            ),
+            (
+                "SELECT p.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id \
+                 JOIN process p USING (upid) WHERE s.category = 'recording' ORDER BY s.ts, 1",
+                "./app (process 4242 on a host) | 1900 | 500
+                ./app (process 5000 on a host) | 1900 | 1000
+                ./app (process 4242 on b, \"host\") | 5001900 | 700",
+            ),
+            // Flows do not connect different processes.
+            (
+                "SELECT c.ts, k.ts, k.name FROM flow JOIN slice c ON slice_out = c.id JOIN slice k ON slice_in = k.id \
+                 ORDER BY 1, 2",
+                "1500 | 1600 | Copy device to device
+                1500 | 1600 | Copy device to device
+                1500 | 2000 | halved(unsigned int)
+                1500 | 2500 | halved(unsigned int)
+                5001500 | 5001600 | Copy device to device
+                5001500 | 5002200 | halved(unsigned int)",
+            ),
+            (
+                "SELECT p.name, c.ts, value FROM counter c JOIN process_counter_track t ON c.track_id = t.id \
+                 JOIN process p USING (upid) ORDER BY c.ts, 1",
+                "GPU 1 gfx1100 (process 4242 on a host) | 1600 | 1
+                GPU 1 gfx1100 (process 5000 on a host) | 1600 | 1
+                GPU 1 gfx1100 (process 4242 on a host) | 2400 | 0
+                GPU 1 gfx1100 (process 5000 on a host) | 2900 | 0
+                GPU 1 gfx1100 (process 4242 on b, \"host\") | 5001600 | 1
+                GPU 1 gfx1100 (process 4242 on b, \"host\") | 5002600 | 0",
+            ),
+            // Processes: three programs and the two GPUs of each. The ID of the second program 4242 is replaced.
+            (
+                "SELECT count(*), count(DISTINCT pid) FROM process WHERE upid != 0",
+                "9 | 9",
+            ),
+            (
+                "SELECT name, pid < 4194304 FROM process WHERE name LIKE './app%' ORDER BY upid",
+                "./app (process 4242 on a host) | 1
+                ./app (process 5000 on a host) | 1
+                ./app (process 4242 on b, \"host\") | 0",
+            ),
+        ],
+    );
     // Without other hosts, Perfetto's process ID is enough.
-    let (out, status, text) = export(&traces(&dir)[..2], &dir, "one-host.pftrace", &[]);
-    assert_eq!(status, 0, "{text}");
-    assert!(!text.contains("realtime clocks"), "{text}");
-    let sql = "SELECT name, pid FROM process WHERE upid != 0 AND pid < 4194304 ORDER BY pid";
-    let gpus = "SELECT DISTINCT p.name FROM slice s JOIN process_track t ON s.track_id = t.id \
-        JOIN process p USING (upid) WHERE s.category = 'kernel' ORDER BY 1";
-    assert_eq!(
-        query(&out, &[sql, gpus]),
-        [
-            json!([["./app", 4242], ["./app", 5000]]),
-            json!([[gpu("process 4242")], [gpu("process 5000")]]),
-        ]
+    let run = succeed(&dir, "export rank0.trace rank1.trace -o one-host.pftrace");
+    assert!(!run.stderr.contains("realtime clocks"), "{}", run.stderr);
+    assert_perfetto(
+        &dir.join("one-host.pftrace"),
+        &[
+            (
+                "SELECT name, pid FROM process WHERE upid != 0 AND pid < 4194304 ORDER BY pid",
+                "./app | 4242
+                ./app | 5000",
+            ),
+            (
+                "SELECT DISTINCT p.name FROM slice s JOIN process_track t ON s.track_id = t.id \
+                 JOIN process p USING (upid) WHERE s.category = 'kernel' ORDER BY 1",
+                "GPU 1 gfx1100 (process 4242)
+                GPU 1 gfx1100 (process 5000)",
+            ),
+        ],
     );
 }
 
 #[test]
 #[ignore = "needs Perfetto's protobuf classes from PyPI; tools/test runs it"]
 fn perfetto_has_a_sequence_with_names_and_flows_for_each_trace() {
-    let out = export_all(&directory("several-sequences"), "out.pftrace", &[]);
-    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-check");
-    let output = Command::new(check).arg(&out).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    // That of the first trace.
-    assert_eq!(
-        found["clocks"],
-        json!({"6": 1000, "1": STARTED_UNIX + 1000})
+    let dir = exported("several-sequences", "-o out.pftrace");
+    let found = perfetto_contents(&dir.join("out.pftrace"));
+    // The clocks of the first trace.
+    let clocks = json!({"6": 1000, "1": STARTED_UNIX + 1000});
+    assert_eq!(found["clocks"], clocks);
+    let slices = elements(&found["slices"]).iter();
+    assert_table(
+        slices
+            .clone()
+            .filter(|slice| slice["categories"][0] == "marker"),
+        "name
+        a host
+        a host
+        b, \"host\"",
     );
-    let slices = found["slices"].as_array().unwrap();
-    let markers = slices
-        .iter()
-        .filter(|slice| slice["categories"][0] == "marker");
-    let names: Vec<_> = markers
-        .map(|slice| slice["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["a host", "a host", "b, \"host\""]);
     let tracks: BTreeSet<u64> = slices
-        .iter()
         .map(|slice| slice["track"].as_u64().unwrap())
         .collect();
     // A thread, a queue, copies and pauses in each trace.
     assert_eq!(tracks.len(), 3 * 4);
     // Each call has a flow to its kernel, and one to its copy.
-    let flows: Vec<_> = found["flows"].as_object().unwrap().values().collect();
+    let flows = found["flows"].as_object().unwrap();
     assert_eq!(flows.len(), 3 * 2);
-    assert!(
-        flows
-            .iter()
-            .all(|flow| flow[0] == "hipLaunchKernel" && flow.as_array().unwrap().len() == 2)
-    );
+    for flow in flows.values().map(elements) {
+        assert_eq!((&flow[0], flow.len()), (&json!("hipLaunchKernel"), 2));
+    }
 }
 
 /// The names of the profiles in a log directory with one run.
@@ -591,250 +433,129 @@ fn profiles(logs: &Path) -> BTreeSet<String> {
 
 #[test]
 fn xplane_profiles_are_the_hosts_of_one_run() {
-    let dir = directory("several-xplane");
-    let logs = export_all(&dir, "logs/", &["-f", "xplane"]);
+    let dir = exported("several-xplane", "-o logs/ -f xplane");
     let expected = [
         "a_host_4242.xplane.pb",
         "a_host_5000.xplane.pb",
         "b___host__4242.xplane.pb",
     ];
+    let logs = dir.join("logs");
     assert_eq!(profiles(&logs), expected.map(str::to_owned).into());
-    assert_eq!(
-        fs::read_dir(&logs).unwrap().count(),
-        1,
-        "a temporary file is left"
-    );
+    let count = fs::read_dir(&logs).unwrap().count();
+    assert_eq!(count, 1, "a temporary file is left");
     // A process with the same ID on the same host, after it was booted again.
     let again = Program {
         boot: STARTED_UNIX + 900_000_000_000,
         ..PROGRAMS[0]
     };
-    let path = dir.join("again.trace");
-    fs::write(&path, again.trace()).unwrap();
-    let (logs, status, text) = export(
-        &[traces(&dir)[0].clone(), path],
-        &dir,
-        "again/",
-        &["-f", "xplane"],
-    );
-    assert_eq!(status, 0, "{text}");
+    fs::write(dir.join("again.trace"), again.trace()).unwrap();
+    succeed(&dir, "export rank0.trace again.trace -o again/ -f xplane");
     let expected = ["a_host_4242.xplane.pb", "a_host_4242_2.xplane.pb"];
-    assert_eq!(profiles(&logs), expected.map(str::to_owned).into());
+    let found = profiles(&dir.join("again"));
+    assert_eq!(found, expected.map(str::to_owned).into());
 }
 
 #[test]
 #[ignore = "needs XProf from PyPI; tools/test runs it"]
 fn xprof_shows_several_processes_as_hosts_with_one_start() {
-    let logs = export_all(&directory("several-xprof"), "logs/", &["-f", "xplane"]);
-    let mut hosts = xprof_hosts(&logs);
+    let dir = exported("several-xprof", "-o logs/ -f xplane");
+    let mut hosts = xprof_hosts(&dir.join("logs"));
     hosts.sort_by_key(|host| host["host"].as_str().unwrap().to_owned());
-    let found: Vec<_> = hosts
-        .iter()
-        .map(|host| {
-            let (host_plane, gpu) = (
-                &host["planes"]["/host:CPU"],
-                &host["planes"]["/device:GPU:0"],
-            );
-            let environment = &host["planes"]["Task Environment"]["stats"];
-            json!([
-                host["run"],
-                host["host"],
-                gpu["stats"]["process_id"],
-                host_plane["lines"]["Host Threads/10"][1]["name"],
-                host_plane["lines"]["Host Threads/10"][1]["start"],
-                gpu["lines"]["Queue #1(Compute)"][0]["start"],
-                environment["profile_start_time"],
-            ])
-        })
-        .collect();
+    let row = |host: &Value| -> Value {
+        let fields = [
+            "/run",
+            "/host",
+            "/planes/~1device:GPU:0/stats/process_id",
+            "/planes/~1host:CPU/lines/Host Threads~110/1/name",
+            "/planes/~1host:CPU/lines/Host Threads~110/1/start",
+            "/planes/~1device:GPU:0/lines/Queue #1(Compute)/0/start",
+            "/planes/Task Environment/stats/profile_start_time",
+        ];
+        fields
+            .map(|field| host.pointer(field).unwrap().clone())
+            .into()
+    };
     // All times relate to the start of the first trace.
-    let run = "2023_11_14_22_13_20";
-    let start = (STARTED_UNIX + 1000).to_string();
-    let later = (LATER as f64, LATER);
     assert_eq!(
-        found,
-        [
-            json!([
-                run,
-                "a_host_4242",
-                "4242",
-                "hipLaunchKernel",
-                500.0,
-                1000.0,
-                start
-            ]),
-            json!([
-                run,
-                "a_host_5000",
-                "5000",
-                "hipLaunchKernel",
-                500.0,
-                1500.0,
-                start
-            ]),
-            json!([
-                run,
-                "b___host__4242",
-                "4242",
-                "hipLaunchKernel",
-                later.0 + 500.0,
-                later.0 + 1200.0,
-                start
-            ]),
-        ]
+        table(&hosts.iter().map(row).collect()),
+        trimmed(
+            "2023_11_14_22_13_20 | a_host_4242 | 4242 | hipLaunchKernel | 500 | 1000 | 1700000000000001000
+            2023_11_14_22_13_20 | a_host_5000 | 5000 | hipLaunchKernel | 500 | 1500 | 1700000000000001000
+            2023_11_14_22_13_20 | b___host__4242 | 4242 | hipLaunchKernel | 5000500 | 5001200 | 1700000000000001000"
+        )
     );
     // XProf's trace viewer shows all of them together: process, name and start in microseconds.
-    let events = hosts[0]["all_hosts"]["traceEvents"].as_array().unwrap();
-    let is_name = |event: &&Value| event["name"] == "process_name";
-    let names: Vec<_> = events.iter().filter(is_name).collect();
+    let events = elements(&hosts[0]["all_hosts"]["traceEvents"]).iter();
     let process = |event: &Value| {
-        let is_named = |name: &&&Value| name["pid"] == event["pid"];
-        names.iter().find(is_named).unwrap()["args"]["name"].clone()
+        let is_name = |name: &&Value| name["name"] == "process_name" && name["pid"] == event["pid"];
+        events.clone().find(is_name).unwrap()["args"]["name"].clone()
     };
     let kernels = events
-        .iter()
+        .clone()
         .filter(|event| event["name"] == "halved(unsigned int)");
     let mut kernels: Vec<_> = kernels
         .map(|event| json!([process(event), event["ts"].as_f64()]))
         .collect();
     kernels.sort_by_key(ToString::to_string);
     assert_eq!(
-        kernels,
-        [
-            json!(["a_host_4242 /device:GPU:0", 1.0]),
-            json!(["a_host_5000 /device:GPU:0", 1.5]),
-            json!(["b___host__4242 /device:GPU:0", (later.0 + 1200.0) / 1000.0]),
-        ]
+        table(&kernels.into()),
+        trimmed(
+            "a_host_4242 /device:GPU:0 | 1
+            a_host_5000 /device:GPU:0 | 1.5
+            b___host__4242 /device:GPU:0 | 5001.2"
+        )
     );
 }
 
 #[test]
 fn directories_and_patterns_name_the_same_traces() {
-    let dir = directory("several-names");
+    let dir = traces("several-names");
     fs::create_dir(dir.join("in")).unwrap();
-    let all = traces(&dir.join("in"));
+    for program in &PROGRAMS {
+        fs::rename(dir.join(program.name), dir.join("in").join(program.name)).unwrap();
+    }
     fs::write(dir.join("in/notes.txt"), "not a trace").unwrap();
-    let (expected, status, text) = export(&all, &dir, "files.jsonl", &[]);
-    assert_eq!(status, 0, "{text}");
-    let expected = fs::read(expected).unwrap();
-    for name in ["in", "in/*.trace", "i*/rank[0-2].trace"] {
-        let (out, status, text) = export(&[dir.join(name)], &dir, "out.jsonl", &[]);
-        assert_eq!(status, 0, "{name}: {text}");
-        assert!(fs::read(out).unwrap() == expected, "{name}");
+    let files = "in/rank0.trace in/rank1.trace in/rank2.trace";
+    let exported = |names: &str| {
+        succeed(&dir, &format!("export {names} -o out.jsonl"));
+        fs::read(dir.join("out.jsonl")).unwrap()
+    };
+    let expected = exported(files);
+    for names in ["in", "in/*.trace", "i*/rank[0-2].trace"] {
+        assert!(exported(names) == expected, "{names}");
     }
     // The only trace has its default output.
-    let output = devprof(&[&"export", &dir.join("in/*2.trace")]);
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let out = dir.join("in/rank2.pftrace");
-    assert!(printed.starts_with(&out.display().to_string()), "{printed}");
+    let run = devprof(&dir, "export in/*2.trace");
+    assert!(run.text().starts_with("in/rank2.pftrace"), "{}", run.text());
     // Statistics take the same names.
-    let stats = |names: &[PathBuf]| {
-        let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"stats", &"--by", &"process"];
-        arguments.extend(names.iter().map(|name| name as &dyn AsRef<_>));
-        let output = devprof(&arguments);
-        assert!(output.status.success(), "{}", stderr(&output));
-        output.stdout
-    };
-    assert!(stats(&[dir.join("in")]) == stats(&all));
+    let stats = |names: &str| succeed(&dir, &format!("stats --by process {names}")).stdout;
+    assert!(stats("in") == stats(files));
 }
 
 #[test]
 fn traces_that_cannot_be_in_one_output_are_errors_and_leave_no_file() {
-    let dir = directory("several-refused");
-    let all = traces(&dir);
-    fs::copy(&all[0], dir.join("copy")).unwrap();
+    let dir = traces("several-refused");
+    fs::copy(dir.join("rank0.trace"), dir.join("copy")).unwrap();
     fs::write(dir.join("other"), "not a trace").unwrap();
     let pipe = CString::new(dir.join("pipe").as_os_str().as_bytes()).unwrap();
     // SAFETY: the path is a C string that outlives the call.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
-    let many: Vec<String> = (0..501).map(|number| format!("missing{number}")).collect();
-    let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let two = ["rank0.trace", "rank1.trace"];
-    for (names, options, status, expected) in [
-        (
-            &two[..],
-            &[][..],
-            2,
-            "there are 2 traces: name the output with -o",
-        ),
-        (
-            &["rank0.trace", "./rank0.trace"],
-            &["-o", "out.csv"],
-            2,
-            "rank0.trace is given twice: remove one",
-        ),
-        (
-            &["rank0.trace", "copy"],
-            &["-o", "out.csv"],
-            2,
-            "are the same trace, of process 4242: remove one",
-        ),
-        (
-            &two,
-            &["-o", "out.xplane.pb"],
-            2,
-            "name a log directory, such as -o logs/",
-        ),
-        (
-            &two,
-            &["-f", "xplane", "-o", "-"],
-            2,
-            "name a log directory, such as -o logs/",
-        ),
-        (
-            &two,
-            &["-f", "csv", "-o", "rank1.trace"],
-            2,
-            "rank1.trace is the trace itself",
-        ),
-        (
-            &["rank0.trace", "pipe"],
-            &["-o", "out.csv"],
-            2,
-            "pipe together with other traces",
-        ),
-        (
-            &["rank0.trace", "other"],
-            &["-o", "out.db"],
-            1,
-            "other: not a trace of devprof",
-        ),
-        (
-            &["rank0.trace", "missing"],
-            &["-o", "out.db"],
-            1,
-            "missing: No such file",
-        ),
-        (
-            &["rank0.trace", "*.none"],
-            &["-o", "out.db"],
-            1,
-            "*.none: no file matches",
-        ),
-        (
-            &many,
-            &["-o", "out.db"],
-            2,
-            "cannot export 501 traces to one database, at most 500",
-        ),
-    ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_devprof"));
-        let output = command
-            .arg("export")
-            .args(names)
-            .args(options)
-            .current_dir(&dir)
-            .output()
-            .unwrap();
-        let text = stderr(&output);
-        assert_eq!(
-            output.status.code(),
-            Some(status),
-            "{names:?} {options:?}: {text}"
-        );
-        assert!(text.contains(expected), "{names:?} {options:?}: {text}");
-        assert!(output.stdout.is_empty(), "{names:?} {options:?}");
-    }
+    let many: String = (0..501).map(|number| format!("missing{number} ")).collect();
+    assert_refused(
+        &dir,
+        "2 | rank0.trace rank1.trace | there are 2 traces: name the output with -o
+        2 | rank0.trace ./rank0.trace -o out.csv | rank0.trace is given twice: remove one
+        2 | rank0.trace copy -o out.csv | are the same trace, of process 4242: remove one
+        2 | rank0.trace rank1.trace -o out.xplane.pb | name a log directory, such as -o logs/
+        2 | rank0.trace rank1.trace -f xplane -o - | name a log directory, such as -o logs/
+        2 | rank0.trace rank1.trace -f csv -o rank1.trace | rank1.trace is the trace itself
+        2 | rank0.trace pipe -o out.csv | pipe together with other traces
+        1 | rank0.trace other -o out.db | other: not a trace of devprof
+        1 | rank0.trace missing -o out.db | missing: No such file
+        1 | rank0.trace *.none -o out.db | *.none: no file matches",
+    );
+    let message = "cannot export 501 traces to one database, at most 500";
+    assert_refused(&dir, &format!("2 | {many}-o out.db | {message}"));
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 6);
     for program in &PROGRAMS {
         assert!(fs::read(dir.join(program.name)).unwrap() == program.trace());
@@ -843,23 +564,24 @@ fn traces_that_cannot_be_in_one_output_are_errors_and_leave_no_file() {
 
 #[test]
 fn a_damaged_trace_is_reported_and_the_others_are_complete() {
-    let dir = directory("several-damaged");
-    let all = traces(&dir);
+    let dir = traces("several-damaged");
     let mut damaged = PROGRAMS[1].trace();
     // The dispatch.
     let dispatch = HEADER_SIZE + (definitions().len() + 1) * RECORD_SIZE;
     damaged[dispatch + 50] ^= 1;
-    fs::write(&all[1], damaged).unwrap();
-    let (out, status, text) = export(&all, &dir, "out.jsonl", &[]);
-    assert_eq!(status, 3, "{text}");
-    assert!(
-        text.contains(&format!("rank1.trace: byte {dispatch}: a damaged record")),
-        "{text}"
-    );
+    fs::write(dir.join("rank1.trace"), damaged).unwrap();
+    let run = devprof(&dir, &format!("export {ALL} -o out.jsonl"));
+    let text = run.shown();
+    assert_eq!(run.status, 3, "{text}");
+    let damage = format!("rank1.trace: byte {dispatch}: a damaged record");
+    assert!(text.contains(&damage), "{text}");
     let counts = ": 3 traces, 2 dispatches, 3 API calls, 3 copies, 3 markers; parts of the traces are damaged\n";
     assert!(text.contains(counts), "{text}");
-    let found = lines(&out);
-    let dispatches = found.iter().filter(|line| line["type"] == "dispatch");
-    let traces: Vec<_> = dispatches.map(|line| &line["trace"]).collect();
-    assert_eq!(traces, [1, 3]);
+    let found = json_lines(&dir.join("out.jsonl"));
+    assert_table(
+        of_type(&found, "dispatch"),
+        "trace
+        1
+        3",
+    );
 }

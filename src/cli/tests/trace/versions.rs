@@ -2,39 +2,41 @@
 
 use crate::files::*;
 use serde_json::Value;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-const VERSION_1: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../fixtures/version-1.trace"
-);
 const INIT: &str = "__amd_rocclr_initHeap";
 const ADD: &str = "add(int*, int)";
 const SCALE: &str = "scale(int*, int)";
 
-/// Exports the trace, which must not be damaged.
-fn export(dir: &Path, name: &str) -> PathBuf {
-    let out = dir.join(name);
-    let output = devprof(&[&"export", &VERSION_1, &"-o", &out]);
-    assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""));
-    out
+/// Runs a command that reads the trace, which must not be damaged.
+fn run(dir: &Path, arguments: &str) -> Run {
+    let run = succeed(dir, arguments);
+    assert_eq!(run.stderr, "");
+    run
+}
+
+/// A new directory with the trace.
+fn version_1(test: &str) -> PathBuf {
+    written(test, include_bytes!("../../../../fixtures/version-1.trace"))
+}
+
+fn export(dir: &Path, out: &str) -> PathBuf {
+    run(dir, &format!("export a.trace -o {out}"));
+    dir.join(out)
 }
 
 #[test]
 fn stats_and_exports_read_version_1() {
-    let dir = directory("version-1");
-    let output = devprof(&[&"stats", &"--json", &VERSION_1]);
-    assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let dir = version_1("version-1");
+    let report: Value = serde_json::from_slice(&run(&dir, "stats --json a.trace").stdout).unwrap();
     assert_eq!(report["dispatches"], 5);
-    let kernels = report["kernels"].as_array().unwrap().iter();
-    let kernels: Vec<_> = kernels
-        .map(|kernel| (kernel["name"].as_str().unwrap(), kernel["total"].as_u64()))
-        .collect();
-    let expected = [(INIT, 326_600), (ADD, 165_940), (SCALE, 132_130)];
-    assert_eq!(kernels, expected.map(|(name, total)| (name, Some(total))));
+    assert_table(
+        elements(&report["kernels"]),
+        "name | total
+        __amd_rocclr_initHeap | 326600
+        add(int*, int) | 165940
+        scale(int*, int) | 132130",
+    );
 
     let rows = csv::Reader::from_path(export(&dir, "out.csv")).unwrap();
     let rows: Vec<_> = rows.into_records().map(Result::unwrap).collect();
@@ -43,7 +45,7 @@ fn stats_and_exports_read_version_1() {
     assert_eq!(column(3), ["0"; 5]);
     assert_eq!(column(8), ["1", "1", "3", "2", "4"]);
 
-    let text = fs::read_to_string(export(&dir, "out.jsonl")).unwrap();
+    let lines = json_lines(&export(&dir, "out.jsonl"));
     for (kind, count) in [
         ("agent", 1),
         ("queue", 2),
@@ -51,46 +53,40 @@ fn stats_and_exports_read_version_1() {
         ("call", 4),
         ("dispatch", 5),
     ] {
-        let found = text.matches(&format!("{{\"type\":\"{kind}\"")).count();
-        assert_eq!(found, count, "{kind}");
+        assert_eq!(of_type(&lines, kind).len(), count, "{kind}");
     }
 
-    let db = rusqlite::Connection::open(export(&dir, "out.db")).unwrap();
-    let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-    let joined =
-        "SELECT count(*) FROM kernels k JOIN regions r USING (stack_id) WHERE k.agent_type = 'GPU'";
-    assert_eq!(number(joined), 5);
-    assert_eq!(number("SELECT sum(duration) FROM kernels"), 624_670);
+    assert_database(
+        &export(&dir, "out.db"),
+        &[
+            (
+                "SELECT count(*) FROM kernels k JOIN regions r USING (stack_id) WHERE k.agent_type = 'GPU'",
+                "5",
+            ),
+            ("SELECT sum(duration) FROM kernels", "624670"),
+        ],
+    );
 }
 
 #[test]
 #[ignore = "needs Perfetto's protobuf classes from PyPI; tools/test runs it"]
 fn perfetto_has_everything_of_version_1() {
-    let out = export(&directory("version-1-perfetto"), "out.pftrace");
-    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-check");
-    let output = Command::new(check).arg(&out).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let slices = found["slices"].as_array().unwrap();
-    let track = |slice: &Value| {
-        let track = slice["track_name"].as_str().unwrap();
-        (track.to_owned(), slice["name"].as_str().unwrap().to_owned())
-    };
-    let mut tracks: Vec<_> = slices.iter().map(track).collect();
-    tracks.sort();
-    let launch = ("", "hipLaunchKernel");
-    let expected = [
-        launch,
-        launch,
-        launch,
-        launch,
-        ("Queue 1", SCALE),
-        ("Queue 1", SCALE),
-        ("Queue 2", INIT),
-        ("Queue 2", ADD),
-        ("Queue 2", ADD),
-    ];
-    let expected = expected.map(|(track, name)| (track.to_owned(), name.to_owned()));
-    assert_eq!(tracks, expected);
+    let out = export(&version_1("version-1-perfetto"), "out.pftrace");
+    let found = perfetto_contents(&out);
+    let mut slices = elements(&found["slices"]).to_vec();
+    slices.sort_by_key(|slice| fields([slice], &["track_name", "name"]).to_string());
+    assert_table(
+        &slices,
+        "track_name | name
+         | hipLaunchKernel
+         | hipLaunchKernel
+         | hipLaunchKernel
+         | hipLaunchKernel
+        Queue 1 | scale(int*, int)
+        Queue 1 | scale(int*, int)
+        Queue 2 | __amd_rocclr_initHeap
+        Queue 2 | add(int*, int)
+        Queue 2 | add(int*, int)",
+    );
     assert_eq!(found["flows"].as_object().unwrap().len(), 5);
 }

@@ -1,15 +1,14 @@
-//! What must be known before the output is written: the number of dispatches and copies of each API call, and the names
-//! that the program gives. Their records may follow those of the slices and tracks that need them.
+//! Data that must be known before the output is written: the number of dispatches and copies of each API call, and the
+//! names that the program gives. Their records may follow the records of the slices and tracks that need them.
 
-use crate::trace_reader;
+use crate::trace_reader::{self, Record};
 use std::collections::HashMap;
 use std::path::Path;
 use tracefile::Tables;
-use tracefile::reader::Item;
 
 /// Numbers of dispatches or copies by API call, in most cases in one byte per call.
 #[derive(Default)]
-struct Counts {
+pub struct Counts {
     /// By correlation ID, up to [`Counts::MAX_SMALL`].
     small: Vec<u8>,
     /// For larger numbers, the part above [`Counts::MAX_SMALL`].
@@ -22,7 +21,7 @@ impl Counts {
     const MAX_ID: u64 = (1 << Counts::ID_BITS) - 1;
     const ID_BITS: u32 = 28;
 
-    fn get(&self, id: u64) -> u64 {
+    pub fn get(&self, id: u64) -> u64 {
         let small = usize::try_from(id).ok().and_then(|id| self.small.get(id));
         let rest = self.rest.get(&id).copied().unwrap_or_default();
         u64::from(small.copied().unwrap_or_default()) + rest
@@ -54,20 +53,20 @@ pub struct FirstPass {
 }
 
 impl FirstPass {
-    /// `number` is that of the trace, from 0.
+    /// `number` is the number of the trace, from 0.
     pub fn read(path: &Path, number: u32) -> anyhow::Result<FirstPass> {
         let mut first = FirstPass::default();
         first.flows.trace = number.into();
         // Only for the texts of names.
         let mut tables = Tables::default();
-        trace_reader::each_item(path, |item| match item {
-            Item::Dispatch(dispatch) => first.flows.dispatches.add(dispatch.correlation.get()),
-            Item::Copy(copy) => first.flows.copies.add(copy.correlation.get()),
-            Item::Text(_) => {
+        trace_reader::each_record(path, |item| match item {
+            Record::Dispatch(dispatch) => first.flows.dispatches.add(dispatch.correlation.get()),
+            Record::Copy(copy) => first.flows.copies.add(copy.correlation.get()),
+            Record::Text(_) => {
                 // Damage is reported in the second pass.
                 let _ = tables.take(item);
             }
-            Item::Name(name) => {
+            Record::Name(name) => {
                 if let Some(text) = tables.text(name.text.get()) {
                     let object = (name.what.get(), name.head.id.get());
                     first.names.insert(object, text.to_owned());
@@ -82,8 +81,9 @@ impl FirstPass {
 /// The flows from API calls to their dispatches and copies.
 #[derive(Default)]
 pub struct Flows {
-    dispatches: Counts,
-    copies: Counts,
+    /// Dispatches and copies of each call.
+    pub dispatches: Counts,
+    pub copies: Counts,
     /// Dispatches and copies that have been written.
     written: Counts,
     /// The number of the trace, which is less than 2^16.
@@ -94,16 +94,6 @@ impl Flows {
     /// How many low bits of a flow's ID are the number of the dispatch or copy in its call. If a call has more, those
     /// have no flow, which also limits the size of the call's slice.
     const BITS: u32 = 20;
-
-    /// The number of dispatches of a call.
-    pub fn dispatches(&self, id: u64) -> u64 {
-        self.dispatches.get(id)
-    }
-
-    /// The number of copies of a call.
-    pub fn copies(&self, id: u64) -> u64 {
-        self.copies.get(id)
-    }
 
     /// The number of flows of a call.
     fn number(&self, id: u64) -> u64 {

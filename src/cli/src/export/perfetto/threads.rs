@@ -1,7 +1,7 @@
 //! The order in which slices on the tracks of threads are written: API calls and markers, which nest in time.
 //!
-//! Perfetto's importer sorts events by time. Events with the same time stay in the order of the file, and an end is
-//! that of the innermost slice. So of slices that begin at the same time, the outer one must be written first, and a
+//! Perfetto's importer sorts events by time. Events with the same time stay in the order of the file, and an end
+//! belongs to the innermost slice. So of slices that begin at the same time, the outer one must be written first, and a
 //! slice that ends when another one begins must be ended first. But a trace has inner slices before outer ones, and
 //! calls and markers in no particular order.
 //!
@@ -24,7 +24,7 @@ pub enum Rank {
     Mark,
 }
 
-/// What to write next.
+/// The next event to write.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step<T> {
     /// A slice of a thread begins. If it is late, it also ends: at the given time.
@@ -74,7 +74,7 @@ impl<T> Threads<T> {
         self.waiting.insert(key, (thread, slice));
     }
 
-    /// What can be written now.
+    /// The events that can be written now.
     pub fn take_ready(&mut self) -> Vec<Step<T>> {
         let mut steps = Vec::new();
         while self.waiting.len() > WINDOW {

@@ -30,9 +30,10 @@ fn registers(dispatch: &Dispatch, trace: &Trace) -> u32 {
     let vector: u32 = dispatch.vgprs.get().into();
     let accumulation: u32 = dispatch.accum_vgprs.get().into();
     let has_one_file = matches!(version(target(dispatch.agent.get(), trace)), Some((9, minor, stepping)) if minor >= 4 || stepping == 10);
-    match has_one_file && accumulation != 0 {
-        true => vector.next_multiple_of(4) + accumulation,
-        false => vector.max(accumulation),
+    if has_one_file && accumulation != 0 {
+        vector.next_multiple_of(4) + accumulation
+    } else {
+        vector.max(accumulation)
     }
 }
 

@@ -54,7 +54,7 @@ impl Names {
     }
 }
 
-/// What the events of a line have in common.
+/// The source of the events on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     Thread(u32),

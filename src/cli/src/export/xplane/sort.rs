@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Event {
-    /// The index of its plane in the upper half, that of its line in the lower half.
+    /// The index of its plane in the upper half, the index of its line in the lower half.
     pub line_index: u64,
     /// Nanoseconds.
     pub start: u64,
@@ -87,9 +87,10 @@ impl Sorter {
 
     pub fn push(&mut self, event: Event) -> io::Result<()> {
         self.events.push(event);
-        match self.events.len() < self.capacity {
-            true => Ok(()),
-            false => self.spill(),
+        if self.events.len() < self.capacity {
+            Ok(())
+        } else {
+            self.spill()
         }
     }
 
@@ -223,9 +224,10 @@ impl Sorted {
 
     /// The next event, if it is on this line.
     pub fn next_on(&mut self, line_index: u64) -> io::Result<Option<Event>> {
-        match self.next_line() == Some(line_index) {
-            true => self.next(),
-            false => Ok(None),
+        if self.next_line() == Some(line_index) {
+            self.next()
+        } else {
+            Ok(None)
         }
     }
 }
