@@ -152,7 +152,7 @@ config.substitutions += [
     # Checks JSON with the installed schemas.
     ("%validate", "env PYTHONPATH=" + os.path.join(target, "report-readers") + " python3 " + os.path.join(tests, "package", "Inputs", "validate.py")),
     # Opens a log directory with XProf.
-    ("%xprof", "env CARGO_TARGET_DIR=" + os.path.abspath(target) + " " + os.path.join(repo, "tools", "cli", "tests", "xprof-check")),
+    ("%xprof", "env CARGO_TARGET_DIR=" + os.path.abspath(target) + " " + os.path.join(repo, "src", "cli", "tests", "xprof-check")),
     ("%profdata22", llvm22 + "/bin/llvm-profdata"),
     ("%profdata", "llvm-profdata"),
     # One line per function: name: [function count, block counts…].

@@ -96,9 +96,9 @@ def profile(program, kind, compiled, libraries):
     elif why:
         print(f"{name}: exits with {expected} with LLVM: {why}")
     files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx")]
-    functions = counts.read("llvm-profdata", files) if files else {}
+    functions = counts.read("llvm-profdata", files) if files else []
     # IR-level names of local functions start with the source's path.
-    return {name.rpartition("/")[2]: found for name, found in functions.items()}
+    return {name.rpartition("/")[2]: found for name, found in functions}
 
 
 for program in PROGRAMS:

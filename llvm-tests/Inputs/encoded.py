@@ -11,7 +11,7 @@ for expected in sorted(glob.glob(sys.argv[1] + "/*.expected")):
     [file] = glob.glob(expected.removesuffix("expected") + "raw*")
     version = file.rpartition(".")[2]
     functions = counts.read(profdata[version], [file])
-    lines = sorted(f"{name}: {values}\n" for name, (_, values) in functions.items())
+    lines = sorted(f"{name}: {values}\n" for name, (_, values) in functions)
     if lines != open(expected).readlines():
         sys.exit(f"{file}: llvm-profdata reads\n{''.join(lines)}")
     seen[version] += 1

@@ -105,6 +105,59 @@ static inline uint64_t symbol_u64(hsa_executable_t executable, const char *name,
     return value;
 }
 
+static inline hsa_queue_t *queue_of(uint32_t size, hsa_queue_type32_t type) {
+    hsa_queue_t *queue;
+    CHECK(hsa_queue_create(gpu, size, type, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
+    return queue;
+}
+
+static inline hsa_signal_t signal_of(hsa_signal_value_t value) {
+    hsa_signal_t signal;
+    CHECK(hsa_signal_create(value, 0, NULL, &signal));
+    return signal;
+}
+
+static inline void await(hsa_signal_t signal) {
+    while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) >= 1)
+        ;
+}
+
+static inline uint16_t header_of(int type, bool barrier) {
+    return type << HSA_PACKET_HEADER_TYPE | barrier << HSA_PACKET_HEADER_BARRIER |
+           HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+           HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
+}
+
+// Writes a packet, its header last.
+static inline void put(hsa_queue_t *queue, uint64_t index, void *packet, uint16_t header) {
+    char *slot = (char *)queue->base_address + 64 * (index % queue->size);
+    memcpy(slot + 4, (char *)packet + 4, 60);
+    uint32_t first;
+    memcpy(&first, packet, 4);
+    __atomic_store_n((uint32_t *)slot, (first & 0xffff0000) | header, __ATOMIC_RELEASE);
+}
+
+static inline void ring(hsa_queue_t *queue, uint64_t index) {
+    hsa_signal_store_screlease(queue->doorbell_signal, index);
+}
+
+// Writes a dispatch of one workgroup into the queue, which is not full.
+static inline void launch_kernel(hsa_queue_t *queue, hsa_executable_t executable, const char *kernel, uint16_t work_items, void *arguments,
+                                 hsa_signal_t done, bool barrier) {
+    hsa_kernel_dispatch_packet_t packet = {0};
+    packet.setup = 1;
+    packet.workgroup_size_x = packet.grid_size_x = work_items;
+    packet.workgroup_size_y = packet.workgroup_size_z = packet.grid_size_y = packet.grid_size_z = 1;
+    packet.private_segment_size = symbol_u64(executable, kernel, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE);
+    packet.group_segment_size = symbol_u64(executable, kernel, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE);
+    packet.kernel_object = symbol_u64(executable, kernel, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
+    packet.kernarg_address = arguments;
+    packet.completion_signal = done;
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
+    put(queue, index, &packet, header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier));
+    ring(queue, index);
+}
+
 // Reads `count` counters of a function. If devprof has set up copies of them, the sums.
 static inline void read_counters(hsa_executable_t executable, const char *name, uint64_t *to, unsigned count) {
     uint64_t *values = host_memory(4096);

@@ -18,12 +18,6 @@ static hsa_executable_t code;
 static uint64_t kernel_object;
 static char *arguments;
 
-static uint16_t header_of(int type, bool barrier) {
-    return type << HSA_PACKET_HEADER_TYPE | barrier << HSA_PACKET_HEADER_BARRIER |
-           HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-           HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
-}
-
 // Starts HSA and loads a code object with the kernels of fixtures/counted.hip.
 static inline void begin(const char *file) {
     start();
@@ -35,42 +29,12 @@ static inline void begin(const char *file) {
     *(void **)arguments = arguments + 4096;
 }
 
-static inline hsa_queue_t *queue_of(uint32_t size, hsa_queue_type32_t type) {
-    hsa_queue_t *queue;
-    CHECK(hsa_queue_create(gpu, size, type, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
-    return queue;
-}
-
-static inline hsa_signal_t signal_of(hsa_signal_value_t value) {
-    hsa_signal_t signal;
-    CHECK(hsa_signal_create(value, 0, NULL, &signal));
-    return signal;
-}
-
 static const hsa_signal_t no_signal = {0};
-
-static inline void await(hsa_signal_t signal) {
-    while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) >= 1)
-        ;
-}
 
 // Waits until the ring has free slots for `count` packets from `index` on.
 static inline void wait_for_slots(hsa_queue_t *queue, uint64_t index, uint64_t count) {
     while (index + count - hsa_queue_load_read_index_scacquire(queue) > queue->size)
         sched_yield();
-}
-
-// Writes a packet, its header last.
-static inline void put(hsa_queue_t *queue, uint64_t index, void *packet, uint16_t header) {
-    char *slot = (char *)queue->base_address + 64 * (index % queue->size);
-    memcpy(slot + 4, (char *)packet + 4, 60);
-    uint32_t first;
-    memcpy(&first, packet, 4);
-    __atomic_store_n((uint32_t *)slot, (first & 0xffff0000) | header, __ATOMIC_RELEASE);
-}
-
-static inline void ring(hsa_queue_t *queue, uint64_t index) {
-    hsa_signal_store_screlease(queue->doorbell_signal, index);
 }
 
 static inline void put_dispatch(hsa_queue_t *queue, uint64_t index, uint64_t number, hsa_signal_t done, bool barrier) {

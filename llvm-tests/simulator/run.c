@@ -13,46 +13,13 @@
 
 static hsa_queue_t *queue;
 
-static void submit(uint64_t index, void *packet, uint16_t header) {
-    uint64_t *slot = (uint64_t *)queue->base_address + 8 * (index % queue->size);
-    memcpy((char *)slot + 4, (char *)packet + 4, 60);
-    uint32_t first;
-    memcpy(&first, packet, 4);
-    __atomic_store_n((uint32_t *)slot, (first & 0xffff0000) | header, __ATOMIC_RELEASE);
-    hsa_signal_store_screlease(queue->doorbell_signal, index);
-}
-
-#define HEADER(type)                                                                      \
-    ((type) << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |                   \
-     HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |                   \
-     HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE)
-
-static void dispatch(hsa_executable_t executable, const char *name, void *arguments, hsa_signal_t done) {
-    hsa_kernel_dispatch_packet_t packet = {0};
-    packet.setup = 1;
-    packet.workgroup_size_x = 64;
-    packet.workgroup_size_y = packet.workgroup_size_z = 1;
-    packet.grid_size_x = 64;
-    packet.grid_size_y = packet.grid_size_z = 1;
-    packet.private_segment_size = symbol_u64(executable, name, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE);
-    packet.group_segment_size = symbol_u64(executable, name, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE);
-    packet.kernel_object = symbol_u64(executable, name, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
-    packet.kernarg_address = arguments;
-    packet.completion_signal = done;
-    submit(hsa_queue_add_write_index_scacq_screl(queue, 1), &packet, HEADER(HSA_PACKET_TYPE_KERNEL_DISPATCH));
-}
-
 static void barrier(hsa_signal_t on, hsa_signal_t done, int type) {
     hsa_barrier_and_packet_t packet = {0};
     packet.dep_signal[0] = on;
     packet.completion_signal = done;
-    submit(hsa_queue_add_write_index_scacq_screl(queue, 1), &packet, HEADER(type));
-}
-
-static hsa_signal_t new_signal(hsa_signal_value_t value) {
-    hsa_signal_t signal;
-    CHECK(hsa_signal_create(value, 0, NULL, &signal));
-    return signal;
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
+    put(queue, index, &packet, header_of(type, true));
+    ring(queue, index);
 }
 
 static hsa_signal_value_t wait(hsa_signal_t signal) {
@@ -76,7 +43,7 @@ static void numbers(const char *name, const unsigned *values) {
 int main(int argc, char **argv) {
     start();
 
-    hsa_signal_t signal = new_signal(5);
+    hsa_signal_t signal = signal_of(5);
     hsa_signal_add_relaxed(signal, 3);
     hsa_signal_or_relaxed(signal, 16);
     hsa_signal_and_scacq_screl(signal, 0x1c);
@@ -92,7 +59,7 @@ int main(int argc, char **argv) {
     size_t size;
     void *bytes = read_file(argv[1], &size);
     hsa_executable_t executable = load(bytes, size);
-    CHECK(hsa_queue_create(gpu, 256, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
+    queue = queue_of(256, HSA_QUEUE_TYPE_MULTI);
     printf("queue: type %u, size %u, read %lu, write %lu\n", queue->type, queue->size,
            hsa_queue_load_read_index_scacquire(queue), hsa_queue_load_write_index_relaxed(queue));
     char *memory = host_memory(1 << 16);
@@ -100,12 +67,12 @@ int main(int argc, char **argv) {
     *(void **)memory = out;
 
     // A kernel after a barrier that waits for the host.
-    hsa_signal_t gate = new_signal(1), done = new_signal(2), handled = new_signal(1);
+    hsa_signal_t gate = signal_of(1), done = signal_of(2), handled = signal_of(1);
     uint64_t before, after;
     CHECK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &before));
     CHECK(hsa_amd_signal_async_handler(done, HSA_SIGNAL_CONDITION_LT, 1, handler, &handled));
     barrier(gate, done, HSA_PACKET_TYPE_BARRIER_AND);
-    dispatch(executable, "branch.kd", memory, done);
+    launch_kernel(queue, executable, "branch.kd", 64, memory, done, true);
     usleep(20000);
     printf("after the gate: %ld, %u\n", hsa_signal_load_scacquire(done), out[5]);
     hsa_signal_store_screlease(gate, 0);
@@ -114,8 +81,8 @@ int main(int argc, char **argv) {
     printf("done: %ld\n", hsa_signal_load_scacquire(done));
     numbers("branch", out);
 
-    hsa_signal_t second = new_signal(1), third = new_signal(1);
-    dispatch(executable, "loop.kd", memory, second);
+    hsa_signal_t second = signal_of(1), third = signal_of(1);
+    launch_kernel(queue, executable, "loop.kd", 64, memory, second, true);
     barrier(second, third, HSA_PACKET_TYPE_BARRIER_OR);
     printf("done: %ld %ld\n", wait(second), wait(third));
     numbers("loop", out);
@@ -127,7 +94,7 @@ int main(int argc, char **argv) {
     // ROCr's model mode only copies to HSA's own memory.
     uint64_t *counters = host_memory(4096), *plain = host_memory(4096);
     const char *names[] = {"__profc__Z6halvedj", "__profc_branch", "__profc_loop"};
-    hsa_signal_t first = new_signal(1), copied = new_signal(3);
+    hsa_signal_t first = signal_of(1), copied = signal_of(3);
     for (int n = 0; n < 3; ++n) {
         void *from = (void *)symbol_u64(executable, names[n], HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
         CHECK(hsa_amd_memory_async_copy(counters + 2 * n, cpu, from, gpu, 16, 1, &first, copied));
@@ -156,7 +123,7 @@ int main(int argc, char **argv) {
     printf("sum: %u\n", sum);
     CHECK(hsa_amd_memory_pool_free(device));
 
-    hsa_signal_t both[] = {new_signal(1), new_signal(0)};
+    hsa_signal_t both[] = {signal_of(1), signal_of(0)};
     hsa_signal_condition_t conditions[] = {HSA_SIGNAL_CONDITION_EQ, HSA_SIGNAL_CONDITION_EQ};
     hsa_signal_value_t values[] = {0, 0}, satisfying = -1;
     printf("any: %u", hsa_amd_signal_wait_any(2, both, conditions, values, UINT64_MAX, HSA_WAIT_STATE_BLOCKED, &satisfying));

@@ -16,14 +16,13 @@
 // RUN: sed -nE 's/^ {12}(\w+ = "(\w+)" is|(\w+)\().*/\2\3/p' work | sort > exported
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations %s -o default
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations -fgpu-default-stream=per-thread %s -o per-thread
-// RUN: ./default names > names && ./per-thread names >> names
-// RUN: sort -u names > called && diff exported called
+// RUN: ./default > default.alone && ./per-thread > per-thread.alone
+// RUN: sort -u symbols > called && diff exported called
 // RUN: nm -D --defined-only /usr/lib/libamdhip64.so | sed -En 's/.* [TW] (hip[^@]*).*/\1/p' > hip
 // RUN: grep -E 'Launch|Memcpy|Memset|StreamWaitV|StreamWriteV|BatchMemOp' hip > all
 // RUN: grep -Ev 'Node|hipLaunchHostFunc|hipDrvGraph' all | sort -u > launching
 // RUN: comm -23 launching exported | count 0
 //
-// RUN: ./default > default.alone
 // RUN: %preload DEVPROF_TRACE=default.trace ./default > default.traced
 // RUN: diff default.alone default.traced
 // RUN: grep '^call ' default.traced | cut -d' ' -f2- > default.calls
@@ -34,7 +33,6 @@
 // RUN: cut -d' ' -f1 default.calls | sort -u | sed 's/.*/^& /' > called
 // RUN: %trace --calls api.trace | grep -f called | diff default.calls -
 // RUN: %trace --summary api.trace | FileCheck %s
-// RUN: ./per-thread > per-thread.alone
 // RUN: %preload DEVPROF_TRACE=per-thread.trace ./per-thread > per-thread.traced
 // RUN: diff per-thread.alone per-thread.traced
 // RUN: grep '^call ' per-thread.traced | cut -d' ' -f2- > per-thread.calls
@@ -74,7 +72,7 @@ __device__ unsigned char variable[512];
 // A rectangle of bytes in rows of PITCH, in a plane of PLANE bytes.
 constexpr size_t WIDTH = 48, HEIGHT = 5, PITCH = 256, DEPTH = 2, PLANE = PITCH * HEIGHT, SIZE = PLANE * DEPTH;
 
-static bool names;
+static FILE *symbols;
 static hipStream_t stream;
 static unsigned char *from, *to, *seen;   // the host's
 static unsigned char *source, *target;    // the device's
@@ -82,28 +80,22 @@ static unsigned *out, *signals;
 static int seed;
 
 #define STRING(what) #what
-// A call: prints a line with its name and its result or, for `names`, only its symbol.
+// A call: prints a line with its name and its result, and writes its symbol to the file `symbols`.
 #define CALL(function, ...) NAMED(function, STRING(function), STRING(function), "", __VA_ARGS__)
 #define LAUNCH(function, ...) NAMED(function, STRING(function), STRING(function), " " LAUNCHED, __VA_ARGS__)
 #define NAMED(function, symbol, name, kernels, ...) \
-    called(symbol, name, kernels, names ? hipSuccess : function(__VA_ARGS__))
+    called(symbol, name, kernels, function(__VA_ARGS__))
 
 static void called(const char *symbol, const char *name, const char *kernels, hipError_t status) {
-    if (names) {
-        puts(symbol);
-        return;
-    }
+    fprintf(symbols, "%s\n", symbol);
     printf("call %s %d%s\n", name, status, status == hipSuccess ? kernels : "");
     (void)hipGetLastError();
 }
 
-static void wait() {
-    if (!names)
-        CHECK(hipDeviceSynchronize());
-}
+static void wait() { CHECK(hipDeviceSynchronize()); }
 
 static void check(const char *what, bool right) {
-    if (!names && !right)
+    if (!right)
         printf("wrong: %s\n", what);
 }
 
@@ -122,8 +114,7 @@ static void print_bytes(const char *what, const unsigned char *bytes, size_t siz
     unsigned long hash = 14695981039346656037ul;
     for (size_t n = 0; n < size; n++)
         hash = (hash ^ bytes[n]) * 1099511628211ul;
-    if (!names)
-        printf("%s %016lx\n", what, hash);
+    printf("%s %016lx\n", what, hash);
 }
 
 static void fetch() {
@@ -185,8 +176,6 @@ static const dim3 grid(3, 2, 4), block(8, 4, 2);
 // The kernel of the last launch saw its grid, workgroup, LDS and arguments.
 static void ran(const char *what, unsigned value, unsigned lds) {
     wait();
-    if (names)
-        return;
     const unsigned right[] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, value, lds};
     printf("%s:", what);
     for (int n = 0; n < 8; n++)
@@ -197,28 +186,23 @@ static void ran(const char *what, unsigned value, unsigned lds) {
 }
 
 // An event that was passed to a launch has been recorded.
-static void event_recorded(hipEvent_t event) {
-    if (!names)
-        check("event", hipEventQuery(event) == hipSuccess);
-}
+static void event_recorded(hipEvent_t event) { check("event", hipEventQuery(event) == hipSuccess); }
 
 static void launches() {
     unsigned value = 1;
     void *arguments[] = {&out, &value};
     hipFunction_t function = NULL;
     hipEvent_t start = NULL, stop = NULL;
-    if (!names) {
-        CHECK(hipGetFuncBySymbol(&function, (const void *)launched));
-        CHECK(hipEventCreate(&start));
-        CHECK(hipEventCreate(&stop));
-        // The stub that clang generates for <<<>>>.
-        launched<<<grid, block, 16, stream>>>(out, value);
+    CHECK(hipGetFuncBySymbol(&function, (const void *)launched));
+    CHECK(hipEventCreate(&start));
+    CHECK(hipEventCreate(&stop));
+    // The stub that clang generates for <<<>>>.
+    launched<<<grid, block, 16, stream>>>(out, value);
 #ifdef HIP_API_PER_THREAD_DEFAULT_STREAM
-        puts("call hipLaunchKernel_spt 0 " LAUNCHED);
+    puts("call hipLaunchKernel_spt 0 " LAUNCHED);
 #else
-        puts("call hipLaunchKernel 0 " LAUNCHED);
+    puts("call hipLaunchKernel 0 " LAUNCHED);
 #endif
-    }
     ran("<<<>>>", value++, 16);
     LAUNCH(hipLaunchKernel, (const void *)launched, grid, block, arguments, 32, stream);
     ran("hipLaunchKernel", value++, 32);
@@ -263,11 +247,9 @@ static void launches() {
     HIP_LAUNCH_CONFIG drv = {grid.x, grid.y, grid.z, block.x, block.y, block.z, 176, stream, NULL, 0};
     LAUNCH(hipDrvLaunchKernelEx, &drv, function, arguments, NULL);
     ran("hipDrvLaunchKernelEx", value++, 176);
-    if (!names) {
-        CHECK(hipConfigureCall(grid, block, 192, stream));
-        CHECK(hipSetupArgument(&out, sizeof out, 0));
-        CHECK(hipSetupArgument(&value, sizeof value, sizeof out));
-    }
+    CHECK(hipConfigureCall(grid, block, 192, stream));
+    CHECK(hipSetupArgument(&out, sizeof out, 0));
+    CHECK(hipSetupArgument(&value, sizeof value, sizeof out));
     LAUNCH(hipLaunchByPtr, (const void *)launched);
     ran("hipLaunchByPtr", value++, 192);
     hipLaunchParams one = {(void *)launched, grid, block, arguments, 208, stream};
@@ -276,17 +258,15 @@ static void launches() {
 
     hipGraph_t graph;
     hipGraphExec_t executable = NULL;
-    if (!names) {
-        CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
-        hipLaunchKernelGGL(launched, grid, block, 224, stream, out, value);
+    CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+    hipLaunchKernelGGL(launched, grid, block, 224, stream, out, value);
 #ifdef HIP_API_PER_THREAD_DEFAULT_STREAM
-        puts("call hipLaunchKernel_spt 0");
+    puts("call hipLaunchKernel_spt 0");
 #else
-        puts("call hipLaunchKernel 0");
+    puts("call hipLaunchKernel 0");
 #endif
-        CHECK(hipStreamEndCapture(stream, &graph));
-        CHECK(hipGraphInstantiate(&executable, graph, NULL, NULL, 0));
-    }
+    CHECK(hipStreamEndCapture(stream, &graph));
+    CHECK(hipGraphInstantiate(&executable, graph, NULL, NULL, 0));
     LAUNCH(hipGraphLaunch, executable, stream);
     ran("hipGraphLaunch", value++, 224);
 }
@@ -305,11 +285,8 @@ static void cooperative() {
     CALL(hipModuleLaunchCooperativeKernel, none, 1, 1, 1, 1, 1, 1, 0, stream, arguments);
     CALL(hipModuleLaunchCooperativeKernelMultiDevice, NULL, 1, 0);
     hipGraph_t graph;
-    if (!names)
-        CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+    CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
     CALL(hipLaunchCooperativeKernel, (const void *)launched, grid, block, arguments, 48, stream);
-    if (names)
-        return;
     CHECK(hipStreamEndCapture(stream, &graph));
     hipGraphNode_t nodes[2];
     size_t count = 2;
@@ -424,11 +401,9 @@ static void rectangles() {
 // way.
 static void arrays() {
     hipArray_t a = NULL, b = NULL, none = NULL;
-    if (!names) {
-        hipChannelFormatDesc bytes = hipCreateChannelDesc(8, 0, 0, 0, hipChannelFormatKindUnsigned);
-        CHECK(hipMallocArray(&a, &bytes, WIDTH, HEIGHT, 0));
-        CHECK(hipMallocArray(&b, &bytes, WIDTH, HEIGHT, 0));
-    }
+    hipChannelFormatDesc bytes = hipCreateChannelDesc(8, 0, 0, 0, hipChannelFormatKindUnsigned);
+    CHECK(hipMallocArray(&a, &bytes, WIDTH, HEIGHT, 0));
+    CHECK(hipMallocArray(&b, &bytes, WIDTH, HEIGHT, 0));
     const hipMemcpyKind up = hipMemcpyHostToDevice, down = hipMemcpyDeviceToHost;
     const auto bad = (hipMemcpyKind)77;
     const struct {
@@ -446,7 +421,7 @@ static void arrays() {
         CALL(hipMemcpy2DToArrayAsync, c.array, c.x, c.y, from, c.pitch, c.width, c.height, c.up, stream);
         CALL(hipMemcpy2DFromArray, to, c.pitch, c.array, c.x, c.y, c.width, c.height, c.down);
         CALL(hipMemcpy2DFromArrayAsync, to, c.pitch, c.array, c.x, c.y, c.width, c.height, c.down, stream);
-        if ((c.pitch == PITCH && c.up != bad) || names)
+        if (c.pitch == PITCH && c.up != bad)
             CALL(hipMemcpy2DArrayToArray, c.array, c.x, c.y, b, 0, 0, c.width, c.height, hipMemcpyDeviceToDevice);
     }
     CALL(hipMemcpyToArray, a, 0, 0, from, 0, up);
@@ -464,7 +439,7 @@ static void arrays() {
         CALL(hipMemcpyAtoHAsync, to, c.array, c.at, c.size, stream);
         CALL(hipMemcpyDtoA, c.array, c.at, source, c.size);
         CALL(hipMemcpyAtoD, target, c.array, c.at, c.size);
-        if (c.array || names)
+        if (c.array)
             CALL(hipMemcpyAtoA, c.array, c.at, b, 0, c.size);
     }
     wait();
@@ -503,9 +478,8 @@ static void values() {
     auto *longs = (uint64_t *)signals;
     auto written = [&](const char *what, uint64_t value) {
         wait();
-        if (!names)
-            printf("%s %lx\n", what, longs[0]);
-        check(what, names || longs[0] == value);
+        printf("%s %lx\n", what, longs[0]);
+        check(what, longs[0] == value);
     };
     CALL(hipStreamWriteValue32, stream, words, 0x11223344, 0), written("hipStreamWriteValue32", 0x11223344);
     CALL(hipStreamWriteValue64, stream, longs, 0x1122334455667788, 0);
@@ -522,19 +496,15 @@ static void values() {
     CALL(hipStreamBatchMemOp, stream, 2, operations, 0), written("hipStreamBatchMemOp", 0x1122334455667788);
 }
 
-int main(int count, char **argv) {
-    names = count > 1 && strcmp(argv[1], "names") == 0;
-    if (names) {
-        from = (unsigned char *)calloc(3, SIZE);
-    } else {
-        setlinebuf(stdout);
-        CHECK(hipHostMalloc((void **)&from, 3 * SIZE, 0));
-        CHECK(hipStreamCreate(&stream));
-        CHECK(hipMalloc((void **)&source, SIZE));
-        CHECK(hipMalloc((void **)&target, SIZE));
-        CHECK(hipHostMalloc((void **)&out, 64, 0));
-        CHECK(hipExtMallocWithFlags((void **)&signals, 8, hipMallocSignalMemory));
-    }
+int main() {
+    setlinebuf(stdout);
+    symbols = fopen("symbols", "a");
+    CHECK(hipHostMalloc((void **)&from, 3 * SIZE, 0));
+    CHECK(hipStreamCreate(&stream));
+    CHECK(hipMalloc((void **)&source, SIZE));
+    CHECK(hipMalloc((void **)&target, SIZE));
+    CHECK(hipHostMalloc((void **)&out, 64, 0));
+    CHECK(hipExtMallocWithFlags((void **)&signals, 8, hipMallocSignalMemory));
     to = from + SIZE, seen = to + SIZE;
     launches();
     linear_copies();
@@ -543,7 +513,5 @@ int main(int count, char **argv) {
     values();
     arrays();
     cooperative();
-    if (!names)
-        puts("the end");
-    return 0;
+    puts("the end");
 }

@@ -1,46 +1,12 @@
 // HIP programs under a trace: the same output, and every kernel is recorded once.
 //
 // RUN: %hip_cxx -O2 %s -o p -lamdhip64
-// RUN: bash %S/Inputs/same one %devprof_so ./p one > one.out
-// RUN: %trace --queues one.trace >> one.out
-// RUN: FileCheck %s --check-prefix=ONE < one.out
-// RUN: bash %S/Inputs/same streams %devprof_so ./p streams > streams.out
-// RUN: %trace --queues streams.trace >> streams.out
-// RUN: FileCheck %s --check-prefix=STREAMS < streams.out
-// RUN: bash %S/Inputs/same graph %devprof_so ./p graph > graph.out
-// RUN: %trace --queues graph.trace >> graph.out
-// RUN: FileCheck %s --check-prefix=GRAPH < graph.out
-// RUN: bash %S/Inputs/same threads %devprof_so ./p threads > threads.out
-// RUN: %trace --queues threads.trace >> threads.out
-// RUN: FileCheck %s --check-prefix=THREADS < threads.out
-// RUN: bash %S/Inputs/same copies %devprof_so ./p copies > copies.out
-// RUN: %trace --queues copies.trace >> copies.out
-// RUN: FileCheck %s --check-prefix=COPIES < copies.out
-// RUN: bash %S/Inputs/same events %devprof_so ./p events > events.out
-// RUN: %trace --queues events.trace >> events.out
-// RUN: FileCheck %s --check-prefix=EVENTS < events.out
-// RUN: bash %S/Inputs/same early %devprof_so ./p early > early.out
-// RUN: %trace --queues early.trace >> early.out
-// RUN: FileCheck %s --check-prefix=EARLY < early.out
-// RUN: bash %S/Inputs/same leave %devprof_so ./p leave > leave.out
-// RUN: %trace --queues leave.trace >> leave.out
-// RUN: FileCheck %s --check-prefix=LEAVE < leave.out
-#include <hip/hip_runtime.h>
+// RUN: bash -euc 'for what in one streams graph threads copies events early leave; do bash %S/Inputs/same $what %devprof_so ./p $what > out; %trace --queues $what.trace >> out; FileCheck %s --check-prefix=${what^^} < out; done'
+#include "check.h"
 #include <hip/hip_ext.h>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <string.h>
 #include <thread>
 #include <vector>
-
-#define CHECK(call)                                                                            \
-    do {                                                                                       \
-        hipError_t error_ = (call);                                                            \
-        if (error_ != hipSuccess) {                                                            \
-            printf("line %d: %s: %s\n", __LINE__, #call, hipGetErrorString(error_));           \
-            exit(1);                                                                           \
-        }                                                                                      \
-    } while (0)
 
 __global__ void add(unsigned *sum) {
     if (threadIdx.x == 0)

@@ -14,31 +14,12 @@ static void print_indices(void) {
     printf("idle: %lu packets, %lu taken\n", hsa_queue_load_write_index_relaxed(idle), hsa_queue_load_read_index_scacquire(idle));
 }
 
-static hsa_queue_t *new_queue(hsa_queue_type32_t type) {
-    hsa_queue_t *queue;
-    CHECK(hsa_queue_create(gpu, 64, type, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
-    return queue;
-}
-
 static void dispatch(hsa_queue_t *queue, hsa_executable_t executable, int rounds) {
     struct { void *out; int rounds; } *arguments = host_memory(4096);
     arguments->out = host_memory(4096);
     arguments->rounds = rounds;
-    uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
-    hsa_kernel_dispatch_packet_t *packet = (hsa_kernel_dispatch_packet_t *)queue->base_address + index % queue->size;
-    memset((char *)packet + 4, 0, sizeof *packet - 4);
-    packet->workgroup_size_x = packet->grid_size_x = 64;
-    packet->workgroup_size_y = packet->workgroup_size_z = packet->grid_size_y = packet->grid_size_z = 1;
-    packet->private_segment_size = symbol_u64(executable, "entry.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE);
-    packet->group_segment_size = symbol_u64(executable, "entry.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE);
-    packet->kernel_object = symbol_u64(executable, "entry.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
-    packet->kernarg_address = arguments;
     // No barrier bit and no signal: kernels of a queue may overlap.
-    uint16_t header = HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
-                      HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                      HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
-    __atomic_store_n((uint32_t *)packet, header | 1 << 16, __ATOMIC_RELEASE);
-    hsa_signal_store_screlease(queue->doorbell_signal, index);
+    launch_kernel(queue, executable, "entry.kd", 64, arguments, (hsa_signal_t){0}, false);
 }
 
 static void collect(void) {
@@ -63,7 +44,7 @@ static hsa_status_t on_agent(hsa_agent_t agent, void *rounds) {
     gpu = agent;
     size_t size;
     void *bytes = read_file("module.hsaco", &size);
-    dispatch(new_queue(HSA_QUEUE_TYPE_MULTI), load(bytes, size), *(int *)rounds);
+    dispatch(queue_of(64, HSA_QUEUE_TYPE_MULTI), load(bytes, size), *(int *)rounds);
     return HSA_STATUS_SUCCESS;
 }
 
@@ -83,8 +64,8 @@ int main(int argc, char **argv) {
     size_t size;
     void *bytes = read_file("module.hsaco", &size);
     hsa_executable_t executable = load(bytes, size);
-    busy = new_queue(strcmp(how, "single") ? HSA_QUEUE_TYPE_MULTI : HSA_QUEUE_TYPE_SINGLE);
-    idle = new_queue(HSA_QUEUE_TYPE_MULTI);
+    busy = queue_of(64, strcmp(how, "single") ? HSA_QUEUE_TYPE_MULTI : HSA_QUEUE_TYPE_SINGLE);
+    idle = queue_of(64, HSA_QUEUE_TYPE_MULTI);
     int kernels = strcmp(how, "full") ? 1 : busy->size;
     while (kernels--)
         dispatch(busy, executable, rounds);

@@ -2,28 +2,10 @@
 # the order of the symbols' names. COUNTS are the values of one record's counters, separated by commas.
 import re
 import struct
-import subprocess
 import sys
 import zlib
 
-
-def records(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    sections = {}
-    for line in subprocess.check_output(["llvm-readelf", "-SW", path], text=True).splitlines():
-        number, bracket, rest = line.strip().removeprefix("[").partition("]")
-        if bracket and number.strip().isdigit():
-            fields = rest.split()
-            # Name, type, address, offset.
-            sections[int(number)] = int(fields[3], 16) if len(fields) > 4 and fields[1] != "NOBITS" else None
-    found = []
-    for line in subprocess.check_output(["llvm-readelf", "-sW", path], text=True).splitlines():
-        fields = line.split()
-        if len(fields) == 8 and fields[-1].startswith(("__profd_", "__llvm_prf_nm")):
-            start = sections[int(fields[6])] + int(fields[1], 16)
-            found.append((fields[-1], data[start : start + int(fields[2])]))
-    return dict(sorted(found))
+import raw_profile
 
 
 def names(blob):
@@ -33,9 +15,11 @@ def names(blob):
     return text.decode().split("\x01")
 
 
-found = records(sys.argv[1])
-known = names(found.pop("__llvm_prf_nm"))
-for (symbol, record), counts in zip(found.items(), sys.argv[2:], strict=True):
+with open(sys.argv[1], "rb") as file:
+    found = dict(sorted(raw_profile.symbols(file.read())))
+known = names(found["__llvm_prf_nm"])
+records = {symbol: record for symbol, record in found.items() if symbol.startswith("__profd_")}
+for (symbol, record), counts in zip(records.items(), sys.argv[2:], strict=True):
     name = next(name for name in known if re.sub("[:;]", "_", name) == symbol.removeprefix("__profd_"))
     hash, number = struct.unpack_from("<Q", record, 8)[0], struct.unpack_from("<I", record, 56)[0]
     values = counts.split(",")

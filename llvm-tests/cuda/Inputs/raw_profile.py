@@ -62,4 +62,5 @@ def main(cubin, out, *given):
         file.write(names + bytes(-len(names) % 8))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -16,7 +16,8 @@ def images(cuda, path):
         return
     with tempfile.TemporaryDirectory() as directory:
         command = [os.path.join(cuda, "bin", "cuobjdump"), "-xelf", "all", os.path.abspath(path)]
-        subprocess.run(command, cwd=directory, check=True, stdout=subprocess.DEVNULL)
+        # It fails if there is no image.
+        subprocess.run(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for name in sorted(os.listdir(directory)):
             arch = name.split(".")[-2]
             yield arch, subprocess.check_output(["llvm-readelf", "-sW", os.path.join(directory, name)], text=True)

@@ -52,7 +52,7 @@ static void begin(const char *file) {
     start();
     CHECK(hsa_iterate_agents(add_gpu, NULL));
     code_object = read_file(file, &size);
-    CHECK(hsa_signal_create(0, 0, NULL, &done));
+    done = signal_of(0);
     arguments = host_memory(4096);
     *(void **)arguments = (char *)arguments + 64;
     for (int g = 0; g < gpu_count; g++) {
@@ -83,15 +83,12 @@ static void run(int g, int n, int groups) {
     hsa_signal_store_relaxed(done, 1);
     hsa_queue_t *queue = gpus[g].queue;
     uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
-    char *slot = (char *)queue->base_address + 64 * (index % queue->size);
-    memcpy(slot + 4, (char *)&packet + 4, 60);
-    uint32_t header = HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
-                      HSA_FENCE_SCOPE_AGENT << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                      HSA_FENCE_SCOPE_AGENT << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
-    __atomic_store_n((uint32_t *)slot, header | packet.setup << 16, __ATOMIC_RELEASE);
-    hsa_signal_store_screlease(queue->doorbell_signal, index);
-    while (hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) >= 1)
-        ;
+    put(queue, index, &packet,
+        HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
+            HSA_FENCE_SCOPE_AGENT << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+            HSA_FENCE_SCOPE_AGENT << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+    ring(queue, index);
+    await(done);
 }
 
 // 0: as many groups as units.

@@ -67,7 +67,7 @@ for n in range(times):
     finally:
         process.kill()
         process.wait()
-    [(_, [count])] = counts.read("llvm-profdata", [FILE]).values()
+    [(_, (_, [count]))] = counts.read("llvm-profdata", [FILE])
     print(f"paused after {launches} launches, killed with {count // THREADS} in the profile")
     assert count >= last, (seed, count, last)
 print("complete and recent")

@@ -26,14 +26,8 @@ static char *allocate(hsa_agent_t agent, uint32_t flags) {
     return memory;
 }
 
-static hsa_signal_t signal_of(hsa_signal_value_t value) {
-    hsa_signal_t signal;
-    CHECK(hsa_signal_create(value, 0, NULL, &signal));
-    return signal;
-}
-
 // Waits until the signal has the value 0 or less, without a pause.
-static void await(hsa_signal_t signal) {
+static void spin(hsa_signal_t signal) {
     while (hsa_signal_load_scacquire(signal) > 0)
         ;
 }
@@ -45,7 +39,7 @@ static void async(char *to, hsa_agent_t to_agent, const char *from, hsa_agent_t 
 static void copy(char *to, hsa_agent_t to_agent, const char *from, hsa_agent_t from_agent, size_t size) {
     hsa_signal_t signal = signal_of(1);
     async(to, to_agent, from, from_agent, size, signal);
-    await(signal);
+    spin(signal);
     CHECK(hsa_signal_destroy(signal));
 }
 
@@ -66,7 +60,7 @@ static void reuse(void) {
         } else {
             async(host2, cpu, device[0], gpu, 64 + n % 32, signal);
         }
-        await(signal);
+        spin(signal);
         wrong += n % 2 && *(int *)host2 != n - 1;
     }
     hsa_signal_value_t value = hsa_signal_load_relaxed(signal);
@@ -99,7 +93,7 @@ static void flight(void) {
     }
     hsa_signal_store_screlease(gate, 0);
     for (int n = 0; n < MANY; n++) {
-        await(done[n]);
+        spin(done[n]);
         CHECK(hsa_signal_destroy(done[n]));
     }
     copy(host2, cpu, device[0], gpu, SIZE);
@@ -117,7 +111,7 @@ static void crowd(void) {
     }
     hsa_signal_store_screlease(gate, 0);
     for (int n = 0; n < MANY; n++)
-        await(done[n]);
+        spin(done[n]);
     copy(host2, cpu, device[0], gpu, 2);
     printf("crowd\n");
 }
@@ -136,7 +130,7 @@ static void times(void) {
         case 2: async(device2, gpu, device[0], gpu, 1 + n, signal); break;
         case 3: async(host2, cpu, host, cpu, 1 + n, signal); break;
         }
-        await(signal);
+        spin(signal);
         CHECK(hsa_amd_profiling_get_async_copy_time(signal, &time));
         printf("%s of %d bytes: start=%lu end=%lu\n", to[n % 4], 1 + n, time.start, time.end);
     }
@@ -150,7 +144,7 @@ static void shared(void) {
     for (int n = 0; n < 5; n++)
         CHECK(hsa_amd_memory_async_copy(device[0] + n * 8, gpu, host, cpu, 8, 1, &gate, signal));
     hsa_signal_store_screlease(gate, 0);
-    await(signal);
+    spin(signal);
     copy(host2, cpu, device[0], gpu, 40);
     printf("shared: %s\n", memcmp(host2, host, 40) ? "wrong" : "right");
 }
@@ -184,7 +178,7 @@ static void kinds(void) {
     CHECK(hsa_memory_copy(host, device[0], 100));
     printf("fill: %x %x\n", *(unsigned *)host, *(unsigned *)(host + 96));
     CHECK(hsa_amd_memory_async_copy_on_engine(device[0], gpu, host, cpu, 600, 0, NULL, signal, HSA_AMD_SDMA_ENGINE_1, false));
-    await(signal);
+    spin(signal);
 
     hsa_signal_store_relaxed(signal, 1);
     STATUS(hsa_memory_copy(NULL, host, 4));
@@ -197,7 +191,7 @@ static void kinds(void) {
     printf("value %ld\n", hsa_signal_load_relaxed(signal));
     // The signal is not in use after the calls that failed.
     async(device[0], gpu, host, cpu, 700, signal);
-    await(signal);
+    spin(signal);
     CHECK(hsa_signal_destroy(signal));
 }
 
@@ -215,11 +209,11 @@ static void rect(void) {
         printf("rect: %#x\n", status);
         return;
     }
-    await(signal);
+    spin(signal);
     hsa_signal_store_relaxed(signal, 1);
     STATUS(hsa_amd_memory_async_copy_rect(&to, &offset, &middle, &none, &empty, gpu, hsaDeviceToHost, 0, NULL, signal));
     CHECK(hsa_amd_memory_async_copy_rect(&to, &offset, &middle, &none, &range, gpu, hsaDeviceToHost, 0, NULL, signal));
-    await(signal);
+    spin(signal);
     int wrong = 0;
     for (int n = 0; n < SIZE; n++) {
         int x = n % 64, y = n % 256 / 64, z = n / 256;
@@ -247,13 +241,13 @@ static void profiling(void) {
     hsa_signal_t signal = signal_of(1);
     CHECK(hsa_amd_profiling_async_copy_enable(true));
     async(device[0], gpu, host, cpu, 300, signal);
-    await(signal);
+    spin(signal);
     CHECK(hsa_amd_profiling_get_async_copy_time(signal, &time));
     printf("profiling: %s\n", time.start <= time.end ? "ordered" : "not ordered");
     CHECK(hsa_amd_profiling_async_copy_enable(false));
     hsa_signal_t other = signal_of(1);
     async(device[0], gpu, host, cpu, 301, other);
-    await(other);
+    spin(other);
 }
 
 // The signal is changed before its copy is complete, and used by two copies at once.
@@ -324,7 +318,7 @@ static void batch(void) {
     };
     CHECK(function(all, 3, 0, NULL));
     for (int n = 0; n < 3; n++)
-        await(done[n]);
+        spin(done[n]);
     copy(host2, cpu, device[0] + 512, gpu, 8);
     printf("batch: %s\n", host2);
     STATUS(function(NULL, 0, 0, NULL));

@@ -2,7 +2,7 @@
 //! types, as CUDA 13.0 declares them. CUDA 12 has the same, except where a comment says so.
 //!
 //! Constants and functions have the names of NVIDIA's headers, which also specify their meaning. The test
-//! `llvm-tests/cuda/headers.test` compares values, layouts and function types with the headers.
+//! `llvm-tests/abi/headers.test` compares values, layouts and function types with the headers.
 
 #![expect(
     non_camel_case_types,

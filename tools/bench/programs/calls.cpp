@@ -3,13 +3,6 @@
 #include "hip_min.h"
 #include "measure.h"
 
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    int status_ = (call);                                                                                              \
-    if (status_ != 0)                                                                                                  \
-      fail(#call, status_);                                                                                            \
-  } while (0)
-
 __attribute__((noinline)) static int push_nothing(const char *) { return 0; }
 __attribute__((noinline)) static int pop_nothing() { return 0; }
 

@@ -4,13 +4,6 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    hsa_status_t status_ = (call);                                                                                     \
-    if (status_ != HSA_STATUS_SUCCESS)                                                                                 \
-      fail(#call, status_);                                                                                            \
-  } while (0)
-
 enum { BYTES = 64 };
 
 static hsa_agent_t gpu, cpu;

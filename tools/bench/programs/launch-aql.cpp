@@ -7,13 +7,6 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    hsa_status_t status_ = (call);                                                                                     \
-    if (status_ != HSA_STATUS_SUCCESS)                                                                                 \
-      fail(#call, status_);                                                                                            \
-  } while (0)
-
 enum { RING = 4096 }; // packets: enough for a block (measure.h) and the packets that a tool adds
 
 static constexpr uint16_t header(hsa_packet_type_t type) {

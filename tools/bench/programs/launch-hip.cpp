@@ -7,13 +7,6 @@
 #include "hip_min.h"
 #include "measure.h"
 
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    int status_ = (call);                                                                                              \
-    if (status_ != 0)                                                                                                  \
-      fail(#call, status_);                                                                                            \
-  } while (0)
-
 enum { COPY = 64 };
 
 extern "C" const char kernel_0; // HIP's handle of the kernel in kernel.hip

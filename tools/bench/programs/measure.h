@@ -38,6 +38,14 @@ enum {
   _exit(1);
 }
 
+// For functions of HIP and HSA, which return 0 if they succeed.
+#define CHECK(call)                                                                                                    \
+  do {                                                                                                                 \
+    int status_ = (call);                                                                                              \
+    if (status_ != 0)                                                                                                  \
+      fail(#call, status_);                                                                                            \
+  } while (0)
+
 static inline uint64_t now(clockid_t clock) {
   timespec time;
   clock_gettime(clock, &time);

@@ -1,7 +1,7 @@
 //! The time of the collect call with N different instrumented code objects: devprof compared with LLVM 23's own runtime.
 //! Each is linked into the same program as an archive. The code objects are static images, or modules loaded from files.
 
-use crate::measure::{in_root, median, repo, target};
+use crate::measure::{alternate, directory, in_memory, in_root, median, numbers, programs};
 use clap::Args;
 use std::fmt::Write;
 use std::fs;
@@ -37,23 +37,22 @@ pub fn run(options: &Options) -> Result<(), String> {
         .copied()
         .max()
         .ok_or("no counts given")?;
-    let dir = target().join("bench/drain");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
+    let dir = directory("drain")?;
     build(&dir, most, &options.counts)?;
     println!("| loaded | code objects | LLVM 23 | devprof | devprof, again | LLVM 23 / devprof |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     let mut loading = String::new();
     for linking in ["static", "modules"] {
         for &count in &options.counts {
-            let (mut llvm, mut devprof, mut direct) = (Vec::new(), Vec::new(), Vec::new());
-            for _ in 0..options.runs {
-                llvm.push(run_once(&dir, linking, "llvm", count, "")?);
-                devprof.push(run_once(&dir, linking, "devprof", count, "")?);
-                if linking == "modules" {
-                    direct.push(run_once(&dir, linking, "devprof", count, NO_COPIES)?);
-                }
+            let mut variants = vec![("llvm", ""), ("devprof", "")];
+            if linking == "modules" {
+                variants.push(("devprof", NO_COPIES));
             }
-            for (runtime, runs) in [("LLVM", &llvm), ("devprof", &devprof)] {
+            let runs = alternate(options.runs, &variants, |(runtime, environment)| {
+                run_once(&dir, linking, runtime, count, environment)
+            })?;
+            let (llvm, devprof) = (&runs[0], &runs[1]);
+            for (runtime, runs) in [("LLVM", llvm), ("devprof", devprof)] {
                 if let Some(run) = runs.iter().find(|run| run.files < count) {
                     eprintln!(
                         "bench: {runtime} wrote only {} profiles of {count} code objects ({linking})",
@@ -62,18 +61,15 @@ pub fn run(options: &Options) -> Result<(), String> {
                 }
             }
             let of = |runs: &[Run], part: fn(&Run) -> f64| median(runs.iter().map(part).collect());
-            let (peer, first) = (
-                of(&llvm, |run| run.first_ms),
-                of(&devprof, |run| run.first_ms),
-            );
-            let again = of(&devprof, |run| run.second_ms);
+            let [peer, first] = [llvm, devprof].map(|runs| of(runs, |run| run.first_ms));
+            let again = of(devprof, |run| run.second_ms);
             println!(
                 "| {linking} | {count} | {peer:.2} ms | {first:.2} ms | {again:.2} ms | {:.1} |",
                 peer / first
             );
-            if linking == "modules" {
+            if let [llvm, devprof, direct] = &runs[..] {
                 let [peer, direct, copies] =
-                    [&llvm, &direct, &devprof].map(|runs| of(runs, |run| run.loading_ms));
+                    [llvm, direct, devprof].map(|runs| of(runs, |run| run.loading_ms));
                 let each = (copies - direct) / count as f64;
                 let _ = writeln!(
                     loading,
@@ -90,8 +86,8 @@ pub fn run(options: &Options) -> Result<(), String> {
 }
 
 /// Compiles the programs, and the code objects that do not exist yet.
-fn build(dir: &Path, most: usize, counts: &[usize]) -> Result<(), String> {
-    let (dir, programs) = (dir.display(), repo().join("tools/bench/programs"));
+fn build(path: &Path, most: usize, counts: &[usize]) -> Result<(), String> {
+    let (dir, programs) = (path.display(), programs());
     let dist = crate::measure::runtime()?.join("libdevprof.a");
     let (programs, dist) = (programs.display(), dist.display());
     let mut script = format!(
@@ -120,7 +116,7 @@ clang++-23 -fprofile-instr-generate --hip-link modules.o {dist} -o modules-devpr
             let _ = writeln!(launches, "launch_{n},");
         }
         launches.push_str("};\n");
-        let header = target().join(format!("bench/drain/launches-{count}.h"));
+        let header = path.join(format!("launches-{count}.h"));
         fs::write(&header, launches)
             .map_err(|e| format!("cannot write {}: {e}", header.display()))?;
         let _ = write!(
@@ -158,13 +154,7 @@ fn run_once(
         dir.display(),
         out.display()
     ))?;
-    let numbers: Vec<f64> = output
-        .split_whitespace()
-        .map(|word| word.parse().unwrap_or(f64::NAN))
-        .collect();
-    let [first, second, loading, ..] = numbers[..] else {
-        return Err(format!("{program} printed {output:?}"));
-    };
+    let [first, second, loading, _, _] = numbers(&program, &output)?;
     let files = fs::read_dir(&out)
         .map_err(|e| format!("cannot read {}: {e}", out.display()))?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -179,9 +169,9 @@ fn run_once(
     })
 }
 
-/// An empty directory in memory. On a disk, creating the files would take ten times as long as everything else.
+/// An empty directory in memory.
 fn tempdir() -> Result<PathBuf, String> {
-    let out = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
+    let out = in_memory();
     if out.exists() {
         fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
     }

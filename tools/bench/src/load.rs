@@ -1,9 +1,9 @@
 //! The cost of devprof in a program that uses no GPU: the time to load the shared library, the time of a fork, and the size of
 //! the archive.
 
-use crate::measure::{in_root, median, repo, target};
+use crate::measure::{alternate, build, directory, in_root, median, numbers, programs};
 use clap::Args;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -20,28 +20,13 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<(), String> {
     let dist = crate::measure::runtime()?;
     let library = dist.join("libdevprof.so");
-    let run_once = |preload: bool| -> Result<f64, String> {
-        let mut command = Command::new("/bin/true");
-        if preload {
-            command.env("LD_PRELOAD", &library);
-        }
+    let true_program = Path::new("/bin/true");
+    let times = alternate(options.runs, &[false, true], |&preload| {
         let start = Instant::now();
-        let status = command
-            .status()
-            .map_err(|e| format!("cannot start /bin/true: {e}"))?;
-        let time = start.elapsed().as_secs_f64() * 1e6;
-        if status.success() {
-            Ok(time)
-        } else {
-            Err(format!("/bin/true ended with {status}"))
-        }
-    };
-    let (mut with, mut without) = (Vec::new(), Vec::new());
-    for _ in 0..options.runs {
-        without.push(run_once(false)?);
-        with.push(run_once(true)?);
-    }
-    let (with, without) = (median(with), median(without));
+        run_once(true_program, &[], preload.then_some(&library))?;
+        Ok(start.elapsed().as_secs_f64() * 1e6)
+    })?;
+    let [without, with] = [0, 1].map(|n| median(times[n].clone()));
     println!("| /bin/true | with libdevprof.so loaded | added |");
     println!("| ---: | ---: | ---: |");
     println!(
@@ -51,10 +36,9 @@ pub fn run(options: &Options) -> Result<(), String> {
 
     forks(&library, options.forking_runs)?;
 
-    let dir = target().join("bench/load");
-    let (out, programs) = (dir.display(), repo().join("tools/bench/programs"));
+    let dir = directory("load")?;
     let sizes = in_root(&format!(
-        "mkdir -p {out}; cd {out}
+        "cd {}
 clang++-23 -x hip --offload-arch=gfx1100 -O1 -nogpuinc -nogpulib -DN=0 -c {}/kernel.hip -o kernel.o
 echo 'int main() {{}}' | clang++-23 -x c++ -c - -o main.o
 clang++-23 --hip-link main.o kernel.o -o without -lamdhip64
@@ -62,13 +46,11 @@ clang++-23 --hip-link main.o kernel.o -Wl,-u,__llvm_profile_hip_collect_device_d
 -o with -lamdhip64
 llvm-strip with without
 stat -c %s without with",
-        programs.display(),
+        dir.display(),
+        programs().display(),
         dist.display()
     ))?;
-    let sizes: Vec<u64> = sizes.lines().filter_map(|line| line.parse().ok()).collect();
-    let [without, with] = sizes[..] else {
-        return Err(format!("stat printed {sizes:?}"));
-    };
+    let [without, with] = numbers::<2>("stat", &sizes)?.map(|size| size as u64);
     println!("| stripped executable | with libdevprof.a | added |");
     println!("| ---: | ---: | ---: |");
     println!(
@@ -82,52 +64,51 @@ stat -c %s without with",
 
 /// The time of a fork whose child ends at once, in a program with and without the library. A small program is the worst
 /// case: the kernel copies what it knows of each mapped library.
-fn forks(library: &Path, runs: usize) -> Result<(), String> {
-    let dir = target().join("bench/load");
-    let (source, program) = (
-        repo().join("tools/bench/programs/forks.c"),
-        dir.join("forks"),
-    );
-    std::fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
-    let compiled = Command::new("cc")
-        .arg("-O2")
-        .arg(&source)
-        .arg("-o")
-        .arg(&program)
-        .status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        return Err(format!("cannot compile {}", source.display()));
-    }
-    let run_once = |memory: &str, preload: bool| -> Result<f64, String> {
-        let mut command = Command::new(&program);
-        command.args(["100", memory]);
-        if preload {
-            command.env("LD_PRELOAD", library);
-        }
-        let output = command
-            .output()
-            .map_err(|e| format!("cannot start {}: {e}", program.display()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let time = text.trim().parse();
-        time.map_err(|_| format!("{} printed {text:?}", program.display()))
-    };
+fn forks(library: &PathBuf, runs: usize) -> Result<(), String> {
+    let (source, program) = (programs().join("forks.c"), directory("load")?.join("forks"));
+    let mut compile = Command::new("cc");
+    compile.arg("-O2").arg(&source).arg("-o").arg(&program);
+    build(&mut compile)?;
     println!("| memory of the program | a fork | with libdevprof.so loaded | ratio |");
     println!("| ---: | ---: | ---: | ---: |");
     for memory in ["0", "16"] {
-        let (mut with, mut without, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..runs {
-            let times = (run_once(memory, false)?, run_once(memory, true)?);
-            without.push(times.0);
-            with.push(times.1);
-            ratios.push(times.1 / times.0);
-        }
+        let times = alternate(runs, &[None, Some(library)], |preload| {
+            let printed = run_once(&program, &["100", memory], *preload)?;
+            Ok(numbers::<1>("forks", &printed)?[0])
+        })?;
+        let ratios = times[1].iter().zip(&times[0]);
+        let ratios = ratios.map(|(with, without)| with / without).collect();
         println!(
             "| {memory} MiB | {:.0} µs | {:.0} µs | {:.2} |",
-            median(without),
-            median(with),
+            median(times[0].clone()),
+            median(times[1].clone()),
             median(ratios)
         );
     }
     println!();
     Ok(())
+}
+
+/// Runs a program, and returns what it printed.
+fn run_once(
+    program: &Path,
+    arguments: &[&str],
+    preload: Option<&PathBuf>,
+) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(library) = preload {
+        command.env("LD_PRELOAD", library);
+    }
+    let output = command
+        .output()
+        .map_err(|e| format!("cannot start {}: {e}", program.display()))?;
+    if !output.status.success() {
+        return Err(format!(
+            "{} ended with {}",
+            program.display(),
+            output.status
+        ));
+    }
+    String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }

@@ -1,5 +1,6 @@
-//! What several benchmarks use: builds, programs in the root of tools/rocm-env, and medians.
+//! What several benchmarks use: builds, programs in the root of tools/rocm-env, alternating runs, and medians.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,6 +37,23 @@ pub fn target() -> PathBuf {
     }
 }
 
+/// A directory for a benchmark's files, which is created.
+pub fn directory(name: &str) -> Result<PathBuf, String> {
+    let dir = target().join("bench").join(name);
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
+    Ok(dir)
+}
+
+/// The programs of the benchmarks.
+pub fn programs() -> PathBuf {
+    repo().join("tools/bench/programs")
+}
+
+/// A file or directory in memory for this process. On a disk, creating files would take ten times as long as everything else.
+pub fn in_memory() -> PathBuf {
+    PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()))
+}
+
 /// Builds the archive and the shared library. Returns their directory.
 pub fn runtime() -> Result<PathBuf, String> {
     build(&mut Command::new(repo().join("tools/build-runtime")))?;
@@ -68,5 +86,62 @@ pub fn median(mut values: Vec<f64>) -> f64 {
         values[middle]
     } else {
         (values[middle - 1] + values[middle]) / 2.0
+    }
+}
+
+/// Runs each variant once per round, alternating. Every other round has the reverse order, so that no variant always follows the
+/// same one. Returns the results of each variant.
+pub fn alternate<V, T>(
+    rounds: usize,
+    variants: &[V],
+    mut run: impl FnMut(&V) -> Result<T, String>,
+) -> Result<Vec<Vec<T>>, String> {
+    let mut results: Vec<Vec<T>> = variants.iter().map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        for n in 0..variants.len() {
+            let reversed = variants.len() - 1 - n;
+            let n = if round % 2 == 0 { n } else { reversed };
+            results[n].push(run(&variants[n])?);
+        }
+    }
+    Ok(results)
+}
+
+/// The numbers that a program printed. Other words are not a number.
+pub fn numbers<const N: usize>(program: &str, printed: &str) -> Result<[f64; N], String> {
+    let words = printed.split_whitespace();
+    let numbers: Vec<f64> = words.map(|word| word.parse().unwrap_or(f64::NAN)).collect();
+    numbers
+        .try_into()
+        .map_err(|_| format!("{program} printed {printed:?}"))
+}
+
+/// A bash function `timed NAME PROGRAM [ARG…]`, which runs a program and prints a line for [`Timed`].
+pub const TIMED: &str = r#"timed() { name=$1; shift; /usr/bin/time -o "$times" -f "$name %e %U %S %M" "$@" >"$times.out"; cat "$times"; }
+times=$PWD/time"#;
+
+/// The lines that [`TIMED`] has printed, and others.
+pub struct Timed(pub String);
+
+impl Timed {
+    /// The elapsed time and the processor time in seconds, and the most memory in MiB: medians of a program's runs. `None`: it did
+    /// not run.
+    pub fn medians(&self, name: &str) -> Option<[f64; 3]> {
+        let rows: Vec<[f64; 4]> = self.lines(name)?;
+        let of = |value: fn(&[f64; 4]) -> f64| median(rows.iter().map(value).collect());
+        Some([
+            of(|row| row[0]),
+            of(|row| row[1] + row[2]),
+            of(|row| row[3] / 1024.0),
+        ])
+    }
+
+    fn lines(&self, name: &str) -> Option<Vec<[f64; 4]>> {
+        let lines = self
+            .0
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let rows: Vec<_> = lines.filter_map(|line| numbers(name, line).ok()).collect();
+        (!rows.is_empty()).then_some(rows)
     }
 }

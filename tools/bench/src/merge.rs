@@ -1,7 +1,7 @@
 //! `devprof merge` of thousands of raw profiles, compared with llvm-profdata on the same files. Both must produce the same
 //! profile.
 
-use crate::measure::{in_root, median, target};
+use crate::measure::{TIMED, Timed, in_root, target};
 use clap::Args;
 use md5::{Digest, Md5};
 use profraw::format::{Header, V11};
@@ -32,35 +32,22 @@ pub fn run(options: &Options) -> Result<(), String> {
     for (objects, functions) in ROWS {
         let objects = if objects == 0 { options.files } else { objects };
         let size = write(&dir, options.files, objects, functions)?;
-        let lines = in_root(&format!(
+        let timed = Timed(in_root(&format!(
             "cd {}
+{TIMED}
 for n in $(seq {}); do
-    /usr/bin/time -o time -f 'llvm %e %U %S %M' llvm-profdata merge --input-files=list -o llvm.profdata; cat time
-    /usr/bin/time -o time -f 'devprof %e %U %S %M' {} merge @list -o devprof.profdata >/dev/null; cat time
+    timed llvm llvm-profdata merge --input-files=list -o llvm.profdata
+    timed devprof {} merge @list -o devprof.profdata
 done
 for which in llvm devprof; do llvm-profdata show --all-functions --counts --binary-ids $which.profdata >$which; done
 cmp llvm devprof",
             dir.display(),
             options.runs,
             devprof.display()
-        ))?;
-        let of = |program: &str, value: &dyn Fn(&[f64]) -> f64| {
-            let rows = lines.lines().filter_map(|line| line.strip_prefix(program));
-            median(
-                rows.map(|row| {
-                    let numbers: Vec<f64> = row
-                        .split_whitespace()
-                        .filter_map(|word| word.parse().ok())
-                        .collect();
-                    value(&numbers)
-                })
-                .collect(),
-            )
-        };
-        let both = |value: &dyn Fn(&[f64]) -> f64| (of("llvm ", value), of("devprof ", value));
-        let (wall, devprof_wall) = both(&|row| row[0]);
-        let (cpu, devprof_cpu) = both(&|row| row[1] + row[2]);
-        let (memory, devprof_memory) = both(&|row| row[3] / 1024.0);
+        ))?);
+        let of = |name: &str| timed.medians(name).ok_or(format!("{name} did not run"));
+        let [wall, cpu, memory] = of("llvm")?;
+        let [devprof_wall, devprof_cpu, devprof_memory] = of("devprof")?;
         let kind = match objects {
             1 => "one code object".to_owned(),
             _ => format!("{objects} code objects"),

@@ -1,7 +1,7 @@
 //! `devprof inspect` and `devprof extract` of Debian's rocRAND and RCCL, compared with LLVM's tools and with the minimum:
 //! to read the file and unpack the compressed bundle in it.
 
-use crate::measure::{in_root, median, target};
+use crate::measure::{TIMED, Timed, in_root, target};
 use clap::Args;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -77,47 +77,38 @@ pub fn run(options: &Options) -> Result<(), String> {
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let dir = target().join("bench/objects");
     for (library, bundler) in [("librocrand.so.1", false), ("librccl.so.1", true)] {
-        let lines = in_root(&script(
+        let timed = Timed(in_root(&script(
             &dir,
             library,
             bundler,
             options.runs,
             &bench,
             &devprof,
-        ))?;
-        let of = |program: &str, n: usize| -> Option<f64> {
-            let rows = lines.lines().filter_map(|line| line.strip_prefix(program));
-            let values: Vec<f64> = rows
-                .filter_map(|row| row.split_whitespace().nth(n)?.parse().ok())
-                .collect();
-            (!values.is_empty()).then(|| median(values))
+        ))?);
+        let seconds = |name: &str| {
+            let medians = timed.medians(name);
+            medians.map_or("–".into(), |[s, ..]| format!("{s:.2} s"))
         };
-        for (verb, minimum) in [("inspect", "read "), ("extract", "unpack ")] {
-            let seconds =
-                |program: &str| of(program, 0).map_or("–".into(), |s| format!("{s:.2} s"));
-            let memory = |program: &str| {
-                of(program, 1).map_or("–".into(), |k| format!("{:.0} MiB", k / 1024.0))
+        let memory = |name: &str| {
+            let medians = timed.medians(name);
+            medians.map_or("–".into(), |[.., mib]| format!("{mib:.0} MiB"))
+        };
+        // Of LLVM's tools, only the bundler can list the contents without writing them.
+        for [verb, minimum, objdump, bundler] in [
+            ["inspect", "read", "none", "list"],
+            ["extract", "unpack", "objdump", "unbundle"],
+        ] {
+            let (Some([own, ..]), Some([least, ..])) =
+                (timed.medians(verb), timed.medians(minimum))
+            else {
+                return Err(format!("the runs printed\n{}", timed.0));
             };
-            let own = format!("{verb} ");
-            let ratio = match (of(&own, 0), of(minimum, 0)) {
-                (Some(own), Some(minimum)) => format!("{:.2}", own / minimum),
-                _ => return Err(format!("the runs printed\n{lines}")),
-            };
-            // Of LLVM's tools, only the bundler can list the contents without writing them.
-            let (objdump, bundler) = match verb {
-                "inspect" => ("none ", "list "),
-                _ => ("objdump ", "unbundle "),
-            };
+            let programs = [minimum, verb, objdump, bundler];
+            let [read, devprof, llvm, unbundle] = programs.map(seconds);
+            let ratio = own / least;
             println!(
-                "| {verb} {library} | {} | {} | {ratio} | {} | {} | {} | {} | {} | {} |",
-                seconds(minimum),
-                seconds(&own),
-                seconds(objdump),
-                seconds(bundler),
-                memory(minimum),
-                memory(&own),
-                memory(objdump),
-                memory(bundler),
+                "| {verb} {library} | {read} | {devprof} | {ratio:.2} | {llvm} | {unbundle} | {} |",
+                programs.map(memory).join(" | ")
             );
         }
     }
@@ -134,19 +125,20 @@ fn script(
 ) -> String {
     let (dir, bench, devprof) = (dir.display(), bench.display(), devprof.display());
     let targets = "gfx1030 gfx1100 gfx1101 gfx1200 gfx1201 gfx908 gfx90a gfx942 gfx950";
-    let bundler = match bundler {
-        true => format!(
+    let bundler = if bundler {
+        format!(
             "timed list clang-offload-bundler --list --type=o --input=bundle
     ids=; outs=
     for t in {targets}; do ids=$ids,hipv4-amdgcn-amd-amdhsa--$t; outs=\"$outs --output=out/$t\"; done
     timed unbundle clang-offload-bundler --unbundle --type=o --input=bundle --targets=${{ids#,}} $outs"
-        ),
-        false => ":".into(),
+        )
+    } else {
+        ":".into()
     };
     format!(
         "rm -rf {dir}; mkdir -p {dir}; cd {dir}
 so=/usr/lib/x86_64-linux-gnu/{library}
-timed() {{ name=$1; shift; /usr/bin/time -o {dir}/time -f \"$name %e %M\" \"$@\" >{dir}/shown; cat {dir}/time; }}
+{TIMED}
 llvm-objcopy -O binary --only-section=.hip_fatbin $so bundle
 cat $so bundle >/dev/null
 for n in $(seq {runs}); do

@@ -1,7 +1,7 @@
 //! `devprof report` of code objects with many functions and instances of templates, compared with llvm-cov on the same
 //! code objects and profile.
 
-use crate::measure::{in_root, median, repo, target};
+use crate::measure::{TIMED, Timed, in_root, repo, target};
 use clap::Args;
 
 #[derive(Args)]
@@ -40,15 +40,14 @@ cat *.co | wc -c | sed 's/$/ bytes of code objects/'"
         ))?
         .trim_end()
     );
-    let html = match options.llvm_html {
-        true => {
-            "timed llvm_html llvm-cov show -format=html -instr-profile=all.profdata $objects -output-dir=shown"
-        }
-        false => ":",
+    let html = if options.llvm_html {
+        "timed llvm_html llvm-cov show -format=html -instr-profile=all.profdata $objects -output-dir=shown"
+    } else {
+        ":"
     };
-    let lines = in_root(&format!(
+    let timed = Timed(in_root(&format!(
         "cd {dir}
-timed() {{ name=$1; shift; /usr/bin/time -o time -f \"$name %e %U %S %M\" \"$@\" >shown.txt; cat time; }}
+{TIMED}
 objects=$(printf -- ' -object %s' *.co)
 for n in $(seq {}); do
     timed text {devprof} report *.co --profile 'gfx1100.*.profraw' -o text.txt
@@ -76,12 +75,7 @@ find html -name '*.html' | wc -l | sed 's/$/ pages/'
 find html -name '*.html' -printf '%s\\n' | sort -n | tail -1 | sed 's/$/ bytes in the largest page/'
 du -sm html | sed 's/\\t.*/ MiB of pages/'",
         options.runs
-    ))?;
-    let of = |name: &str, column: usize| -> f64 {
-        let rows = lines.lines().filter_map(|line| line.strip_prefix(name));
-        let values = rows.filter_map(|row| row.split_whitespace().nth(column)?.parse().ok());
-        median(values.collect())
-    };
+    ))?);
     println!("| | elapsed | CPU | memory of the largest process |");
     println!("| --- | ---: | ---: | ---: |");
     let rows = [
@@ -95,17 +89,13 @@ du -sm html | sed 's/\\t.*/ MiB of pages/'",
         ("llvm-cov export (LCOV)", "export_lcov "),
         ("llvm-cov show (HTML)", "llvm_html "),
     ];
-    let measured = |name: &str| lines.lines().any(|line| line.starts_with(name));
-    for (title, name) in rows.into_iter().filter(|(_, name)| measured(name)) {
-        println!(
-            "| {title} | {:.1} s | {:.1} s | {:.0} MiB |",
-            of(name, 0),
-            of(name, 1) + of(name, 2),
-            of(name, 3) / 1024.0
-        );
+    for (title, name) in rows {
+        if let Some([elapsed, cpu, memory]) = timed.medians(name.trim_end()) {
+            println!("| {title} | {elapsed:.1} s | {cpu:.1} s | {memory:.0} MiB |");
+        }
     }
     let is_timed = |line: &&str| rows.iter().any(|(_, name)| line.starts_with(name));
-    for line in lines.lines().filter(|line| !is_timed(line)) {
+    for line in timed.0.lines().filter(|line| !is_timed(line)) {
         println!("{line}");
     }
     std::fs::remove_dir_all(target().join("bench/report"))

@@ -3,9 +3,8 @@
 //! which use a processor that the program needs; on a GPU they do not. To show how much of the cost is the model's, each
 //! period is also measured with copies that the model does not execute (instant-copies.cpp).
 
-use crate::measure::{in_root, median, repo, target};
+use crate::measure::{alternate, directory, in_memory, in_root, median, numbers, programs};
 use clap::Args;
-use std::fs;
 
 #[derive(Args)]
 pub struct Options {
@@ -24,9 +23,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let dir = target().join("bench/snapshot");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
-    let programs = repo().join("tools/bench/programs");
+    let (dir, programs) = (directory("snapshot")?, programs());
     let library = crate::measure::runtime()?.join("libdevprof.so");
     in_root(&format!(
         "cd {dir}
@@ -55,41 +52,33 @@ clang++-23 --hip-link snapshot.o -o snapshot -lamdhip64",
             instant_copies,
         }));
     }
-    let mut runs: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
-    for _ in 0..options.runs {
-        for (variant, runs) in variants.iter().zip(&mut runs) {
-            let period = variant
-                .period
-                .map_or(String::new(), |ms| format!("DEVPROF_SNAPSHOT_MS={ms}"));
-            let tool = match variant.instant_copies {
-                true => format!("HSA_TOOLS_LIB={}/instant-copies.so", dir.display()),
-                false => String::new(),
-            };
-            let out = format!("/dev/shm/devprof-bench-{}", std::process::id());
-            let printed = in_root(&format!(
-                "cd {dir}; rm -rf {out}
+    let runs = alternate(options.runs, &variants, |variant| {
+        let period = variant
+            .period
+            .map_or(String::new(), |ms| format!("DEVPROF_SNAPSHOT_MS={ms}"));
+        let tool = if variant.instant_copies {
+            format!("HSA_TOOLS_LIB={}/instant-copies.so", dir.display())
+        } else {
+            String::new()
+        };
+        let printed = in_root(&format!(
+            "cd {dir}; rm -rf {out}
 env LD_PRELOAD={library}:$LD_PRELOAD LLVM_PROFILE_FILE={out}/x.profraw {period} {tool} \
     ./snapshot {launches} $(seq -f %g.hsafb 0 {last})
 rm -rf {out}",
-                dir = dir.display(),
-                library = library.display(),
-                launches = options.launches,
-                last = options.objects - 1,
-            ))?;
-            let numbers: Vec<f64> = printed
-                .split_whitespace()
-                .filter_map(|number| number.parse().ok())
-                .collect();
-            match numbers[..] {
-                [time, devprof, model] => runs.push(Run {
-                    time,
-                    devprof,
-                    model,
-                }),
-                _ => return Err(format!("the program printed {printed:?}")),
-            }
-        }
-    }
+            dir = dir.display(),
+            out = in_memory().display(),
+            library = library.display(),
+            launches = options.launches,
+            last = options.objects - 1,
+        ))?;
+        let [time, devprof, model] = numbers("snapshot", &printed)?;
+        Ok(Run {
+            time,
+            devprof,
+            model,
+        })
+    })?;
     println!(
         "| snapshots | time per launch | slower by (median of rounds) | minimum to maximum | CPU time: devprof's thread | the model |"
     );

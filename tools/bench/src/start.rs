@@ -1,6 +1,6 @@
 //! The start of a HIP program on the simulated GPUs of `devprof run --model`: tools/simulator/hsa-sim, and ROCr's model mode.
 
-use crate::measure::{in_root, median, repo, target};
+use crate::measure::{alternate, directory, in_root, median, numbers, programs, repo, target};
 use clap::Args;
 use std::process::Command;
 
@@ -30,43 +30,29 @@ pub fn run(options: &Options) -> Result<(), String> {
     if !installed.is_ok_and(|status| status.success()) {
         return Err("tools/install has failed".into());
     }
-    let dir = target().join("bench/start");
-    let (out, programs) = (dir.display(), repo().join("tools/bench/programs"));
+    let dir = directory("start")?;
+    let (out, programs) = (dir.display(), programs());
     in_root(&format!(
-        "mkdir -p {out}; cd {out}
+        "cd {out}
 clang++-23 -x hip --offload-arch=gfx1100 --offload-arch=gfx942 -O1 -nogpuinc -nogpulib -I{programs} {programs}/start.hip -o start -lamdhip64",
         programs = programs.display(),
     ))?;
     println!("| platform | a program with one kernel | processor time while it waits a second |");
     println!("| --- | ---: | ---: |");
-    let mut times = VARIANTS.map(|_| (Vec::new(), Vec::new()));
-    for _ in 0..options.runs {
-        for ((_, variant), (starts, waits)) in VARIANTS.iter().zip(&mut times) {
-            // The variables of tools/rocm-env choose ROCr's model mode.
-            let printed = in_root(&format!(
-                "cd {out}; unset LD_PRELOAD HSA_MODEL_LIB HSA_MODEL_TOPOLOGY HSA_ENABLE_INTERRUPT HSA_ENABLE_SDMA
+    let times = alternate(options.runs, &VARIANTS, |(_, variant)| {
+        // The variables of tools/rocm-env choose ROCr's model mode.
+        let printed = in_root(&format!(
+            "cd {out}; unset LD_PRELOAD HSA_MODEL_LIB HSA_MODEL_TOPOLOGY HSA_ENABLE_INTERRUPT HSA_ENABLE_SDMA
 run() {{ {prefix}/bin/devprof run -q {variant} ./start \"$@\"; }}
 before=$(date +%s%N); run; after=$(date +%s%N)
 echo $((after - before)); run wait",
-                prefix = prefix.display(),
-            ))?;
-            let numbers: Vec<f64> = printed
-                .split_whitespace()
-                .filter_map(|number| number.parse().ok())
-                .collect();
-            let [start, wait] = numbers[..] else {
-                return Err(format!("{variant}: the program printed {printed:?}"));
-            };
-            starts.push(start / 1e6);
-            waits.push(wait);
-        }
-    }
-    for ((name, _), (starts, waits)) in VARIANTS.iter().zip(times) {
-        println!(
-            "| {name} | {:.0} ms | {:.0} ms |",
-            median(starts),
-            median(waits)
-        );
+            prefix = prefix.display(),
+        ))?;
+        numbers::<2>(variant, &printed)
+    })?;
+    for ((name, _), times) in VARIANTS.iter().zip(times) {
+        let of = |n: usize| median(times.iter().map(|run| run[n]).collect());
+        println!("| {name} | {:.0} ms | {:.0} ms |", of(0) / 1e6, of(1));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! without executing them. The variants alternate, and two variants are compared within one round. Interrupts are on,
 //! which is ROCr's default: a signal that is created with default attributes has an event, also in the naive design.
 
-use crate::measure::{in_root, median, repo, target};
+use crate::measure::{alternate, directory, in_memory, in_root, median, numbers, programs, target};
 use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::fs;
@@ -265,17 +265,6 @@ struct Times {
     other_threads: f64,
 }
 
-/// What the launching threads did, per thousand dispatches.
-struct Counts {
-    allocations: f64,
-    locks: f64,
-    signals: f64,
-    handlers: f64,
-    /// NaN if the kernel does not count them.
-    system_calls: f64,
-    preemptions: f64,
-}
-
 /// The results of a case: for each variant, one run per round.
 struct Measured {
     case: Case,
@@ -283,43 +272,29 @@ struct Measured {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let dir = target().join("bench/trace");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
+    let dir = directory("trace")?;
     build(&dir)?;
     for &program in &options.programs {
         if program == Program::Copy {
-            print!("{}", copies_table(&dir, options.runs)?);
+            copies_table(&dir, options.runs)?;
             continue;
         }
         let mut cases = program.cases();
         cases.truncate(if options.short { 1 } else { cases.len() });
-        let mut measured: Vec<Measured> = cases.into_iter().map(Measured::new).collect();
-        for round in 0..options.runs {
-            for measured in &mut measured {
-                let last = measured.runs.len() - 1;
-                for n in 0..=last {
-                    // Every other round in reverse order, so that no variant always follows the same one.
-                    let (variant, times) =
-                        &mut measured.runs[if round % 2 == 0 { n } else { last - n }];
-                    times.push(measure_times(&dir, &measured.case, *variant)?);
-                }
-            }
-        }
+        let measured = measure(&dir, program, cases, options.runs)?;
         match program {
             Program::Aql | Program::Hip => {
-                print!("{}", times_table(program, &measured));
-                print!("{}", stopped_table(program, &measured));
-                print!("{}", singles_table(program, &measured));
+                times_table(program, &measured);
+                stopped_table(program, &measured);
+                singles_table(program, &measured);
                 if !options.short {
-                    print!("{}", idle_table(program, &measured));
+                    idle_table(program, &measured);
                 }
-                print!("{}", counts_table(&dir, &measured[0])?);
+                counts_table(&dir, &measured[0])?;
             }
-            Program::Null => print!("{}", streams_table(&measured)),
+            Program::Null => streams_table(&measured),
             Program::Copy => {}
-            Program::Api | Program::Markers => {
-                print!("{}", added_table(program, &measured));
-            }
+            Program::Api | Program::Markers => added_table(program, &measured),
         }
     }
     Ok(())
@@ -346,7 +321,7 @@ clang++-23 -O2 -Wall -c $programs/launch-hip.cpp -o launch-hip.o
 clang++-23 --hip-link launch-hip.o kernel.o -o launch-hip -lamdhip64
 clang++-23 -O2 -Wall $programs/calls.cpp -o calls -lamdhip64",
         dir.display(),
-        repo().join("tools/bench/programs").display()
+        programs().display()
     ))
     .map(|_| ())
 }
@@ -356,10 +331,10 @@ fn library() -> PathBuf {
 }
 
 /// Runs the program of a case once. Returns the numbers that it printed.
-fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<Vec<f64>, String> {
+fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<[f64; 7], String> {
     let (errors, library) = (dir.join("errors"), library());
     let (dir, library) = (dir.display(), library.display());
-    let trace = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
+    let trace = in_memory();
     let mut preloaded = String::new();
     let mut tools = String::new();
     match variant {
@@ -417,18 +392,12 @@ timeout 60 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit
     for line in errors.lines().filter(is_shown) {
         eprintln!("bench: {}, {}: {line}", case.name, variant.name());
     }
-    let numbers: Vec<f64> = output
-        .split_whitespace()
-        .map(|word| word.parse().unwrap_or(f64::NAN))
-        .collect();
+    let numbers = numbers(&case.name, &output)?;
     if variant == Stopped {
         fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
     }
     if let Some((recorded, _)) = variant.traced() {
-        let checked = match numbers[..] {
-            [.., expected] => check_trace(&trace, recorded, expected as u64),
-            _ => Ok(()),
-        };
+        let checked = check_trace(&trace, recorded, numbers[6] as u64);
         fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
         checked.map_err(|error| format!("{}, {}: {error}", case.name, variant.name()))?;
     }
@@ -468,49 +437,40 @@ fn check_trace(trace: &Path, recorded: Recorded, expected: u64) -> Result<(), St
     Ok(())
 }
 
-fn measure_times(dir: &Path, case: &Case, variant: Variant) -> Result<Times, String> {
-    match run_once(dir, case, variant, false)?[..] {
-        [cpu, single, single_p99, wall, wall_p99, other_threads, _] => Ok(Times {
+/// Runs all variants of all cases, alternating.
+fn measure(
+    dir: &Path,
+    program: Program,
+    cases: Vec<Case>,
+    rounds: usize,
+) -> Result<Vec<Measured>, String> {
+    let variants = program.variants();
+    let all: Vec<(&Case, Variant)> = cases
+        .iter()
+        .flat_map(|case| variants.iter().map(move |&variant| (case, variant)))
+        .collect();
+    let mut runs = alternate(rounds, &all, |&(case, variant)| {
+        let [cpu, single, single_p99, wall, wall_p99, other_threads, _] =
+            run_once(dir, case, variant, false)?;
+        Ok(Times {
             cpu,
             single,
             single_p99,
             wall,
             wall_p99,
             other_threads,
-        }),
-        ref other => Err(format!("{} printed {other:?}", case.name)),
+        })
+    })?
+    .into_iter();
+    let mut measured = Vec::new();
+    for case in cases {
+        let runs = variants.iter().copied().zip(runs.by_ref()).collect();
+        measured.push(Measured { case, runs });
     }
-}
-
-fn measure_counts(dir: &Path, case: &Case, variant: Variant) -> Result<Counts, String> {
-    match run_once(dir, case, variant, true)?[..] {
-        [
-            dispatches,
-            calls,
-            allocations,
-            signals,
-            handlers,
-            locks,
-            preemptions,
-        ] => Ok(Counts {
-            allocations: allocations * 1e3 / dispatches,
-            locks: locks * 1e3 / dispatches,
-            signals: signals * 1e3 / dispatches,
-            handlers: handlers * 1e3 / dispatches,
-            system_calls: calls * 1e3 / dispatches,
-            preemptions: preemptions * 1e3 / dispatches,
-        }),
-        ref other => Err(format!("{} printed {other:?}", case.name)),
-    }
+    Ok(measured)
 }
 
 impl Measured {
-    fn new(case: Case) -> Measured {
-        let variants = case.program.variants().iter();
-        let runs = variants.map(|&variant| (variant, Vec::new())).collect();
-        Measured { case, runs }
-    }
-
     fn runs(&self, of: Variant) -> &[Times] {
         self.runs
             .iter()
@@ -518,12 +478,13 @@ impl Measured {
             .map_or(&[], |(_, times)| times)
     }
 
-    fn median(&self, of: Variant, part: fn(&Times) -> f64) -> f64 {
-        median(self.runs(of).iter().map(part).collect())
+    fn median(&self, of: Variant, part: Part) -> String {
+        let median = median(self.runs(of).iter().map(part).collect());
+        format!("{median:.0}")
     }
 
     /// The difference between `of` and `over` in each round.
-    fn added(&self, of: Variant, over: Variant, part: fn(&Times) -> f64) -> Vec<f64> {
+    fn added(&self, of: Variant, over: Variant, part: Part) -> Vec<f64> {
         let pairs = self.runs(of).iter().zip(self.runs(over));
         pairs.map(|(of, over)| part(of) - part(over)).collect()
     }
@@ -544,17 +505,37 @@ impl Program {
     }
 }
 
-fn header(program: Program, columns: &[&str]) -> String {
-    format!(
-        "| {} | {} |\n| --- |{}\n",
+/// Prints a table, with one row per case.
+fn table<'m>(
+    title: &str,
+    program: Program,
+    columns: &[&str],
+    measured: impl IntoIterator<Item = &'m Measured>,
+    cells: impl Fn(&Measured) -> Vec<String>,
+) {
+    let dashes = " ---: |".repeat(columns.len());
+    println!(
+        "{title}:\n\n| {} | {} |\n| --- |{dashes}",
         program.name(),
-        columns.join(" | "),
-        " ---: |".repeat(columns.len())
-    )
+        columns.join(" | ")
+    );
+    for measured in measured {
+        println!(
+            "| {} | {} |",
+            measured.case.name,
+            cells(measured).join(" | ")
+        );
+    }
+    println!();
 }
 
-fn times_table(program: Program, measured: &[Measured]) -> String {
-    let cpu = |times: &Times| times.cpu;
+/// One of the times.
+type Part = fn(&Times) -> f64;
+
+const CPU: Part = |times| times.cpu;
+const OTHER_THREADS: Part = |times| times.other_threads;
+
+fn times_table(program: Program, measured: &[Measured]) {
     let all = |times: &Times| times.cpu + times.other_threads;
     let mut columns = vec![
         "no tool",
@@ -570,44 +551,40 @@ fn times_table(program: Program, measured: &[Measured]) -> String {
         "all threads, naive / devprof",
     ];
     columns.retain(|&column| !column.ends_with("with API calls") || program == Program::Hip);
-    let mut table = format!(
-        "CPU time of the launching thread, and of the tool on other threads, ns per dispatch (in brackets the middle half \
-         of the rounds):\n\n{}",
-        header(program, &columns)
-    );
-    for measured in measured {
-        let ratio = |of: Variant, part: fn(&Times) -> f64| {
-            median(measured.added(Naive, Pass, part)) / median(measured.added(of, Pass, part))
+    let title = "CPU time of the launching thread, and of the tool on other threads, ns per dispatch (in brackets the middle half \
+                 of the rounds)";
+    let with_calls: &[Variant] = if program == Program::Hip {
+        &[Devprof, Calls]
+    } else {
+        &[Devprof]
+    };
+    table(title, program, &columns, measured, |measured| {
+        let ratio = |of: Variant, part: Part| {
+            let ratio =
+                median(measured.added(Naive, Pass, part)) / median(measured.added(of, Pass, part));
+            format!("{ratio:.1}")
         };
         let mut cells = vec![
-            format!("{:.0}", measured.median(NoTool, cpu)),
-            spread(measured.added(Off, NoTool, cpu)),
-            format!("{:.0}", measured.median(Pass, cpu)),
-            spread(measured.added(Naive, Pass, cpu)),
-            spread(measured.added(Devprof, Pass, cpu)),
+            measured.median(NoTool, CPU),
+            spread(measured.added(Off, NoTool, CPU)),
+            measured.median(Pass, CPU),
+            spread(measured.added(Naive, Pass, CPU)),
         ];
-        if program == Program::Hip {
-            cells.push(spread(measured.added(Calls, Pass, cpu)));
-        }
-        cells.push(format!("{:.1}", ratio(Devprof, cpu)));
-        if program == Program::Hip {
-            cells.push(format!("{:.1}", ratio(Calls, cpu)));
-        }
-        for variant in [Naive, program.complete_trace()] {
-            cells.push(format!(
-                "{:.0}",
-                measured.median(variant, |times| times.other_threads)
-            ));
-        }
-        cells.push(format!("{:.1}", ratio(program.complete_trace(), all)));
-        let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
-    }
-    table + "\n"
+        cells.extend(
+            with_calls
+                .iter()
+                .map(|&of| spread(measured.added(of, Pass, CPU))),
+        );
+        cells.extend(with_calls.iter().map(|&of| ratio(of, CPU)));
+        let complete = program.complete_trace();
+        cells.extend([Naive, complete].map(|variant| measured.median(variant, OTHER_THREADS)));
+        cells.push(ratio(complete, all));
+        cells
+    });
 }
 
 /// The cost of a stopped trace: ROCr's intercept queues, and devprof's own part.
-fn stopped_table(program: Program, measured: &[Measured]) -> String {
-    let cpu = |times: &Times| times.cpu;
+fn stopped_table(program: Program, measured: &[Measured]) {
     let columns = [
         "no tool",
         "tracing off, added",
@@ -615,121 +592,82 @@ fn stopped_table(program: Program, measured: &[Measured]) -> String {
         "stopped, added",
         "stopped over pass-through",
     ];
-    let mut table = format!(
-        "A trace that is stopped: CPU time of the launching thread, ns per dispatch:\n\n{}",
-        header(program, &columns)
-    );
-    for measured in measured {
-        let cells = [
-            format!("{:.0}", measured.median(NoTool, cpu)),
-            spread(measured.added(Off, NoTool, cpu)),
-            spread(measured.added(Pass, NoTool, cpu)),
-            spread(measured.added(Stopped, NoTool, cpu)),
-            spread(measured.added(Stopped, Pass, cpu)),
+    let title = "A trace that is stopped: CPU time of the launching thread, ns per dispatch";
+    table(title, program, &columns, measured, |measured| {
+        let pairs = [
+            (Off, NoTool),
+            (Pass, NoTool),
+            (Stopped, NoTool),
+            (Stopped, Pass),
         ];
-        let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
-    }
-    table + "\n"
+        let mut cells = vec![measured.median(NoTool, CPU)];
+        cells.extend(pairs.map(|(of, over)| spread(measured.added(of, over, CPU))));
+        cells
+    });
 }
 
-fn singles_table(program: Program, measured: &[Measured]) -> String {
-    let parts: [fn(&Times) -> f64; 4] = [
-        |times| times.single,
-        |times| times.single_p99,
-        |times| times.wall,
-        |times| times.wall_p99,
+fn singles_table(program: Program, measured: &[Measured]) {
+    let parts: [(&str, Part); 4] = [
+        ("CPU time, median", |times| times.single),
+        ("CPU time, 99th percentile", |times| times.single_p99),
+        ("elapsed time, median", |times| times.wall),
+        ("elapsed time, 99th percentile", |times| times.wall_p99),
     ];
-    let names = [
-        "CPU time, median",
-        "CPU time, 99th percentile",
-        "elapsed time, median",
-        "elapsed time, 99th percentile",
-    ];
-    let mut table = String::new();
-    for (name, part) in names.into_iter().zip(parts) {
-        let _ = write!(
-            table,
-            "A single launch, {name}, ns, and the difference to pass-through:\n\n{}",
-            header(
-                program,
-                &["no tool", "pass-through", "devprof, added", "naive, added"]
-            )
-        );
-        for measured in measured.iter().filter(|measured| measured.case.batch == 1) {
-            let _ = writeln!(
-                table,
-                "| {} | {:.0} | {:.0} | {} | {} |",
-                measured.case.name,
+    let columns = ["no tool", "pass-through", "devprof, added", "naive, added"];
+    for (name, part) in parts {
+        let title = format!("A single launch, {name}, ns, and the difference to pass-through");
+        let singles = measured.iter().filter(|measured| measured.case.batch == 1);
+        table(&title, program, &columns, singles, |measured| {
+            vec![
                 measured.median(NoTool, part),
                 measured.median(Pass, part),
                 spread(measured.added(program.complete_trace(), Pass, part)),
                 spread(measured.added(Naive, Pass, part)),
-            );
-        }
-        table.push('\n');
+            ]
+        });
     }
-    table
 }
 
 /// The cost of a copy without a tool, in a trace without and with copies, and with the naive tool.
-fn copies_table(dir: &Path, runs: usize) -> Result<String, String> {
-    let library = library();
-    let trace = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
+fn copies_table(dir: &Path, runs: usize) -> Result<(), String> {
+    let trace = in_memory();
     let traced = format!(
         "HSA_TOOLS_LIB={} DEVPROF_TRACE={}",
-        library.display(),
+        library().display(),
         trace.display()
     );
+    let with_copies = format!("{traced} DEVPROF_TRACE_COPIES=1");
     let variants = [
-        ("no tool", String::new()),
-        ("devprof, without copies", traced.clone()),
-        ("devprof", format!("{traced} DEVPROF_TRACE_COPIES=1")),
-        ("naive", "HSA_TOOLS_LIB=./naive-copies.so".into()),
+        ("no tool", ""),
+        ("devprof, without copies", &traced),
+        ("devprof", &with_copies),
+        ("naive", "HSA_TOOLS_LIB=./naive-copies.so"),
     ];
-    let mut costs = variants.each_ref().map(|_| Vec::new());
-    for round in 0..runs {
-        for n in 0..variants.len() {
-            let n = if round % 2 == 0 {
-                n
-            } else {
-                variants.len() - 1 - n
-            };
-            let (name, environment) = &variants[n];
-            let output = in_root(&format!(
-                "cd {dir}
+    let costs = alternate(runs, &variants, |(name, environment)| {
+        let output = in_root(&format!(
+            "cd {dir}
 env HSA_MODEL_LIB={dir}/silent.so HSA_ENABLE_INTERRUPT=1 {environment} timeout 60 ./copy-hsa",
-                dir = dir.display()
-            ))?;
-            let numbers: Vec<f64> = output
-                .split_whitespace()
-                .filter_map(|word| word.parse().ok())
-                .collect();
-            let [cost, copies] = numbers[..] else {
-                return Err(format!("copies, {name}: printed {output}"));
-            };
-            if n == 2 {
-                check_copies(&trace, copies as u64)?;
-            }
-            costs[n].push(cost);
+            dir = dir.display()
+        ))?;
+        let [cost, copies] = numbers(&format!("copies, {name}:"), &output)?;
+        if *name == "devprof" {
+            check_copies(&trace, copies as u64)?;
         }
-    }
+        Ok(cost)
+    })?;
     let _ = fs::remove_file(&trace);
-    let added = |of: usize| {
+    let [devprof, with_copies, naive] = [1, 2, 3].map(|of| {
         let pairs = costs[of].iter().zip(&costs[0]);
         spread(pairs.map(|(of, none)| of - none).collect())
-    };
-    Ok(format!(
-        "CPU time of a copy and the reset of its signal, ns:\n\n\
-         | no tool | {}, added | {}, added | {}, added |\n| ---: | ---: | ---: | ---: |\n\
-         | {:.0} | {} | {} | {} |\n\n",
-        variants[1].0,
-        variants[2].0,
-        variants[3].0,
-        median(costs[0].clone()),
-        added(1),
-        added(2),
-        added(3)
-    ))
+    });
+    println!("CPU time of a copy and the reset of its signal, ns:\n");
+    println!("| no tool | devprof, without copies, added | devprof, added | naive, added |");
+    println!("| ---: | ---: | ---: | ---: |");
+    println!(
+        "| {:.0} | {devprof} | {with_copies} | {naive} |\n",
+        median(costs[0].clone())
+    );
+    Ok(())
 }
 
 /// Checks that all copies were recorded, with times.
@@ -746,139 +684,121 @@ fn check_copies(trace: &Path, copies: u64) -> Result<(), String> {
             Err(damage) => return Err(format!("byte {}: {}", damage.offset, damage.what)),
         }
     }
-    match timed == copies {
-        true => Ok(()),
-        false => Err(format!("{timed} of {copies} copies have times")),
+    if timed != copies {
+        return Err(format!("{timed} of {copies} copies have times"));
     }
+    Ok(())
 }
 
 /// The effect of idle queues on a launch.
-fn idle_table(program: Program, measured: &[Measured]) -> String {
+fn idle_table(program: Program, measured: &[Measured]) {
     let variants = [NoTool, Pass, program.complete_trace()];
-    let mut table = format!(
-        "CPU time of a launch, in percent of a launch without idle queues:\n\n{}",
-        header(program, &variants.map(Variant::name))
-    );
+    let title = "CPU time of a launch, in percent of a launch without idle queues";
     let none = &measured[0];
-    for measured in measured[1..]
-        .iter()
-        .filter(|measured| measured.case.idle > 0)
-    {
-        let cells = variants.map(|variant| {
-            let pairs = measured.runs(variant).iter().zip(none.runs(variant));
-            spread(
-                pairs
-                    .map(|(some, none)| 100.0 * some.cpu / none.cpu)
-                    .collect(),
-            )
-        });
-        let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
-    }
-    table + "\n"
+    let idle = measured.iter().filter(|measured| measured.case.idle > 0);
+    table(
+        title,
+        program,
+        &variants.map(Variant::name),
+        idle,
+        |measured| {
+            let cells = variants.map(|variant| {
+                let pairs = measured.runs(variant).iter().zip(none.runs(variant));
+                spread(
+                    pairs
+                        .map(|(some, none)| 100.0 * some.cpu / none.cpu)
+                        .collect(),
+                )
+            });
+            cells.into()
+        },
+    );
 }
 
 /// Launches on the NULL stream.
-fn streams_table(measured: &[Measured]) -> String {
-    // Between waits, the thread is often preempted: the median of single launches does not contain that.
-    let part = |case: &Case| -> fn(&Times) -> f64 {
-        match case.mode {
-            "null-sync" => |times| times.single,
-            _ => |times| times.cpu,
-        }
-    };
-    let mut table = format!(
-        "CPU time of the launching thread, ns per launch:\n\n{}",
-        header(
-            Program::Null,
-            &[
-                "no tool",
-                "pass-through",
-                "devprof, with API calls: over pass-through",
-                "other threads",
-            ]
-        )
-    );
-    for measured in measured {
-        let cpu = part(&measured.case);
-        let _ = writeln!(
-            table,
-            "| {} | {:.0} | {:.0} | {} | {:.0} |",
-            measured.case.name,
+fn streams_table(measured: &[Measured]) {
+    let columns = [
+        "no tool",
+        "pass-through",
+        "devprof, with API calls: over pass-through",
+        "other threads",
+    ];
+    let title = "CPU time of the launching thread, ns per launch";
+    table(title, Program::Null, &columns, measured, |measured| {
+        // Between waits, the thread is often preempted: the median of single launches does not contain that.
+        let cpu = match measured.case.mode {
+            "null-sync" => |times: &Times| times.single,
+            _ => CPU,
+        };
+        vec![
             measured.median(NoTool, cpu),
             measured.median(Pass, cpu),
             spread(measured.added(Calls, Pass, cpu)),
-            measured.median(Calls, |times| times.other_threads),
-        );
-    }
-    table + "\n"
+            measured.median(Calls, OTHER_THREADS),
+        ]
+    });
 }
 
 /// What recording adds to a call or a marker.
-fn added_table(program: Program, measured: &[Measured]) -> String {
-    let parts: [fn(&Times) -> f64; 2] = [|times| times.cpu, |times| times.single_p99];
-    let mut table = format!(
-        "CPU time of the calling thread, ns per {}. The goal is that devprof adds at most {:.0} ns:\n\n{}",
+fn added_table(program: Program, measured: &[Measured]) {
+    let columns = [
+        "no tool",
+        "added: naive",
+        "devprof",
+        "naive / devprof",
+        "99th percentile, added: naive",
+        "devprof",
+        "goal",
+    ];
+    let title = format!(
+        "CPU time of the calling thread, ns per {}. The goal is that devprof adds at most {:.0} ns",
         program.name(),
-        program.goal(),
-        header(
-            program,
-            &[
-                "no tool",
-                "added: naive",
-                "devprof",
-                "naive / devprof",
-                "99th percentile, added: naive",
-                "devprof",
-                "goal",
-            ]
-        )
+        program.goal()
     );
-    for measured in measured {
-        let [(naive, devprof), (naive_p99, devprof_p99)] = parts.map(|part| {
-            let added = |of: Variant| measured.added(of, NoTool, part);
-            (added(measured.runs[1].0), added(program.complete_trace()))
-        });
-        let is_met = median(devprof.clone()) <= program.goal();
-        let _ = writeln!(
-            table,
-            "| {} | {:.0} | {} | {} | {:.1} | {} | {} | {} |",
-            measured.case.name,
-            measured.median(NoTool, parts[0]),
-            spread(naive.clone()),
-            spread(devprof.clone()),
-            median(naive) / median(devprof),
-            spread(naive_p99),
-            spread(devprof_p99),
-            if is_met { "met" } else { "missed" },
-        );
-    }
-    table + "\n"
+    table(&title, program, &columns, measured, |measured| {
+        let added = |of: Variant, part| measured.added(of, NoTool, part);
+        let (naive, devprof) = (measured.runs[1].0, program.complete_trace());
+        let ratio = median(added(naive, CPU)) / median(added(devprof, CPU));
+        let is_met = median(added(devprof, CPU)) <= program.goal();
+        vec![
+            measured.median(NoTool, CPU),
+            spread(added(naive, CPU)),
+            spread(added(devprof, CPU)),
+            format!("{ratio:.1}"),
+            spread(added(naive, |times| times.single_p99)),
+            spread(added(devprof, |times| times.single_p99)),
+            if is_met { "met" } else { "missed" }.into(),
+        ]
+    });
 }
 
-fn counts_table(dir: &Path, measured: &Measured) -> Result<String, String> {
-    let mut table = format!(
-        "The launching thread in the steady state, per thousand dispatches:\n\n\
-         | {}, {} | allocations | mutexes locked | signals created | handlers set | system calls | preempted |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-        measured.case.program.name(),
-        measured.case.name
+/// The columns of `counts_table`, and where a program prints their numbers.
+const COUNTS: [(&str, usize); 6] = [
+    ("allocations", 2),
+    ("mutexes locked", 5),
+    ("signals created", 3),
+    ("handlers set", 4),
+    ("system calls", 1),
+    ("preempted", 6),
+];
+
+fn counts_table(dir: &Path, measured: &Measured) -> Result<(), String> {
+    let (program, case) = (measured.case.program.name(), &measured.case.name);
+    println!("The launching thread in the steady state, per thousand dispatches:\n");
+    println!(
+        "| {program}, {case} | {} |",
+        COUNTS.map(|(name, _)| name).join(" | ")
     );
+    println!("| --- |{}", " ---: |".repeat(COUNTS.len()));
     for (variant, _) in &measured.runs {
-        let counts = measure_counts(dir, &measured.case, *variant)?;
-        let system_calls = match counts.system_calls.is_nan() {
-            true => "not counted".to_owned(),
-            false => format!("{:.1}", counts.system_calls),
-        };
-        let _ = writeln!(
-            table,
-            "| {} | {:.1} | {:.1} | {:.1} | {:.1} | {system_calls} | {:.1} |",
-            variant.name(),
-            counts.allocations,
-            counts.locks,
-            counts.signals,
-            counts.handlers,
-            counts.preemptions
-        );
+        let counts = run_once(dir, &measured.case, *variant, true)?;
+        // The kernel may not count system calls for this user.
+        let cells = COUNTS.map(|(_, at)| match counts[at] * 1e3 / counts[0] {
+            count if count.is_nan() => "not counted".to_owned(),
+            count => format!("{count:.1}"),
+        });
+        println!("| {} | {} |", variant.name(), cells.join(" | "));
     }
-    Ok(table + "\n")
+    println!();
+    Ok(())
 }

@@ -7,12 +7,11 @@
 // BUILD: linked a
 // CUPTI: needed
 // VARIANTS: preload inject
+// RUN: . $ROOT/lib/trace.sh
 // RUN: for first in kernel graph; do for api in '' 1; do
-// RUN: env DEVPROF_TRACE=t.trace DEVPROF_TRACE_COPIES=1 ${api:+DEVPROF_TRACE_API=1} LLVM_PROFILE_FILE=$first$api.profraw %a $PROGRAM/libsecond.so $first
-// RUN: $ROOT/bin/devprof export t.trace -f json -o t.jsonl > t.export
-// RUN: for type in dispatch copy; do echo "$first$api $type $(grep -c "\"type\":\"$type\"" t.jsonl) $(grep "\"type\":\"$type\"" t.jsonl | grep -c '"correlation":[1-9]')"; done
-// RUN: grep '"type":"copy"' t.jsonl | grep -oE '"direction":"[a-z_]*","size":[0-9]*' | sort
-// RUN: done; done
+// RUN: traced $first$api env DEVPROF_TRACE_COPIES=1 ${api:+DEVPROF_TRACE_API=1} LLVM_PROFILE_FILE=$first$api.profraw %a $PROGRAM/libsecond.so $first
+// RUN: kernels ''; copies ''; copies 'device_to_host","size":4096,'; copies 'device_to_host","size":8,'; copies 'fill","size":4096,'; correlated
+// RUN: done; done | sort | uniq -c
 //
 // In each of the 4 runs: 3 launches by the program, a graph of 5 twice, and 2 by the library.
 // COUNTS: sm_90.*.profraw _Z5firstPi: [3328, 208]
@@ -23,34 +22,17 @@
 // FILES: 1 kernel1.profraw
 // FILES: 1 graph.profraw
 // FILES: 1 graph1.profraw
-// STDOUT: counted in copies
-// STDOUT: kernel dispatch 15 15
-// STDOUT: kernel copy 4 4
-// STDOUT: "direction":"device_to_host","size":4096
-// STDOUT: "direction":"device_to_host","size":8
-// STDOUT: "direction":"device_to_host","size":8
-// STDOUT: "direction":"fill","size":4096
-// STDOUT: counted in copies
-// STDOUT: kernel1 dispatch 15 15
-// STDOUT: kernel1 copy 4 4
-// STDOUT: "direction":"device_to_host","size":4096
-// STDOUT: "direction":"device_to_host","size":8
-// STDOUT: "direction":"device_to_host","size":8
-// STDOUT: "direction":"fill","size":4096
-// STDOUT: counted in copies
-// STDOUT: graph dispatch 15 15
-// STDOUT: graph copy 4 4
-// STDOUT: "direction":"device_to_host","size":4096
-// STDOUT: "direction":"device_to_host","size":8
-// STDOUT: "direction":"device_to_host","size":8
-// STDOUT: "direction":"fill","size":4096
-// STDOUT: counted in copies
-// STDOUT: graph1 dispatch 15 15
-// STDOUT: graph1 copy 4 4
-// STDOUT: "direction":"device_to_host","size":4096
-// STDOUT: "direction":"device_to_host","size":8
-// STDOUT: "direction":"device_to_host","size":8
-// STDOUT: "direction":"fill","size":4096
+// STDOUT: \s*4 copies : 4
+// STDOUT: \s*4 copies device_to_host","size":4096,: 1
+// STDOUT: \s*4 copies device_to_host","size":8,: 2
+// STDOUT: \s*4 copies fill","size":4096,: 1
+// STDOUT: \s*4 counted in copies
+// STDOUT: \s*1 graph1: exit status 0
+// STDOUT: \s*1 graph: exit status 0
+// STDOUT: \s*1 kernel1: exit status 0
+// STDOUT: \s*1 kernel: exit status 0
+// STDOUT: \s*4 kernels : 15
+// STDOUT: \s*4 without a call: 0
 
 //--- second.cu
 __global__ void second(int *out) {

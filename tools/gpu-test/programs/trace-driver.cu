@@ -1,6 +1,16 @@
 // 100 launches by the driver API and 50 by cudaLaunchKernelExC, all of one kernel.
-#include "common.h"
-#include <cuda.h>
+//
+// VARIANTS: plain+preload
+// CUPTI: needed
+// RUN: . $ROOT/lib/trace.sh
+// RUN: traced driver %a; kernels kernel; calls cuLaunchKernel; calls cudaLaunchKernelExC; correlated
+// STDOUT: sum 3600
+// STDOUT: driver: exit status 0
+// STDOUT: kernels kernel: 150
+// STDOUT: calls cuLaunchKernel: 100
+// STDOUT: calls cudaLaunchKernelExC: 50
+// STDOUT: without a call: 0
+#include "check.h"
 __global__ void kernel(int *p) { atomicAdd(p, 1); }
 int main() {
     int *d, host = 0;

@@ -1,6 +1,14 @@
 // 1,000 kernels, a pause of 1 s, then SIGKILL: all of them are in the trace.
-#include "common.h"
+//
+// VARIANTS: plain+preload
+// CUPTI: needed
+// RUN: . $ROOT/lib/trace.sh
+// RUN: traced kill %a; kernels early
+// STDOUT: kill: exit status 137
+// STDOUT: kernels early: 1000
+#include "check.h"
 #include <signal.h>
+#include <unistd.h>
 __global__ void early() {}
 int main() {
     for (int n = 0; n < 1000; n++)

@@ -1,5 +1,14 @@
 // What is in the trace after a flush, while another thread launches: argument 1 is the trace, which is copied to argument 2.
-#include "common.h"
+//
+// VARIANTS: plain+preload
+// CUPTI: needed
+// RUN: . $ROOT/lib/trace.sh
+// RUN: traced flush %a flush.trace flushed.trace; kernels before; name=flushed; exported; kernels before; kernels spin
+// STDOUT: flush: exit status 0
+// STDOUT: kernels before: 1000
+// STDOUT: kernels before: 1000
+// STDOUT: kernels spin: 1
+#include "trace.h"
 #include <atomic>
 #include <string>
 #include <thread>

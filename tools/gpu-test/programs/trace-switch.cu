@@ -1,0 +1,45 @@
+// With DEVPROF_TRACE_STOPPED=1: kernels one to five, of which two, three (still runs at the stop) and five are recorded.
+//
+// VARIANTS: plain+preload
+// CUPTI: needed
+// RUN: . $ROOT/lib/trace.sh
+// RUN: traced switch env DEVPROF_TRACE_STOPPED=1 %a; for n in one two three four five six; do kernels $n; done
+// RUN: echo "starts and stops: $(has '"type":"recording"')"
+// STDOUT: switch: exit status 0
+// STDOUT: kernels one: 0
+// STDOUT: kernels two: 1
+// STDOUT: kernels three: 1
+// STDOUT: kernels four: 0
+// STDOUT: kernels five: 1
+// STDOUT: kernels six: 0
+// STDOUT: starts and stops: 5
+//
+// cudaProfilerStart has no effect in a trace that does not begin stopped.
+// RUN: traced noswitch %a; kernels two; kernels six
+// STDOUT: noswitch: exit status 0
+// STDOUT: kernels two: 1
+// STDOUT: kernels six: 0
+#include "trace.h"
+extern "C" cudaError_t cudaProfilerStart();
+extern "C" cudaError_t cudaProfilerStop();
+__global__ void one() {}
+__global__ void two() {}
+__global__ void three(long long ns) { wait_for(ns); }
+__global__ void four() {}
+__global__ void five() {}
+__global__ void six() {}
+int main() {
+    one<<<1, 1>>>();
+    devprof("devprof_trace_start");
+    two<<<1, 1>>>();
+    three<<<1, 1>>>(50000000);
+    devprof("devprof_trace_stop");
+    four<<<1, 1>>>();
+    CHECK(cudaDeviceSynchronize());
+    cudaProfilerStart();
+    five<<<1, 1>>>();
+    cudaProfilerStop();
+    six<<<1, 1>>>();
+    CHECK(cudaDeviceSynchronize());
+    return 0;
+}
