@@ -357,10 +357,10 @@ pub enum StreamArgument {
 pub struct Function {
     /// Its number in callbacks.
     pub number: c_uint,
+    /// The number of the same function that uses the default stream of the calling thread, 0 if there is none.
+    pub per_thread: c_uint,
     /// What it submits.
     pub work: Work,
     /// Where its stream is.
     pub stream: StreamArgument,
-    /// Its default stream is that of the calling thread.
-    pub is_per_thread: bool,
 }
