@@ -110,15 +110,18 @@ pub fn signal_destroying(signal: u64) {
 /// not uninitialize it.
 pub fn pause() {
     session::poll();
-    with_source(|dispatches: &mut Dispatches, _| dispatches.pause());
+    let is_counted = with_source(|dispatches: &mut Dispatches, _| dispatches.pause());
+    // The trace of CUDA may begin before the call returns.
+    if is_counted.is_none() {
+        hsa::begin_shutdown();
+    }
 }
 
 /// The call of `hsa_shut_down` has returned. Unless [`release`] was called meanwhile, HSA is still initialized and the
 /// trace continues.
 pub fn resume() {
-    if with_source(|_: &mut Dispatches, _| hsa::end_shutdown()).is_some() {
-        wakeup::wake();
-    }
+    hsa::end_shutdown();
+    wakeup::wake();
 }
 
 /// HSA was uninitialized. It may be initialized again.
@@ -132,4 +135,19 @@ pub fn release() {
         with_source(|dispatches: &mut Dispatches, to| dispatches.release(to));
     }
     intercept::forget_queues();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::session::Runtime;
+
+    /// CUDA's trace may begin between the two calls, so their number must be known without a trace.
+    #[test]
+    fn hsa_is_paused_during_a_shutdown_that_begins_before_the_trace() {
+        pause();
+        assert_eq!(hsa::runtime(), Runtime::Paused);
+        resume();
+        assert_eq!(hsa::runtime(), Runtime::Usable);
+    }
 }
