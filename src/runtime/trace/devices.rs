@@ -1,7 +1,8 @@
 //! Finds the agents of the GPU runtimes, and records each of them at its first use.
 
-use super::recorder::{AgentKey, Description, Recorder};
+use super::recorder::{AgentKey, Recorder};
 use crate::amd::gpus;
+use crate::gpu::traced::Agent;
 use crate::nvidia::devices;
 use crate::support::diagnostics;
 use hsa_abi::AgentHandle;
@@ -33,15 +34,6 @@ pub fn hsa(handle: AgentHandle, to: &mut Recorder) -> Option<usize> {
             None
         }
     };
-    let found = found.map(|found| Description {
-        index: found.index,
-        frequency: found.frequency,
-        target: found.target,
-        product: found.product,
-        node: found.node,
-        compute_units: found.compute_units,
-        is_gpu: found.is_gpu,
-    });
     to.add_agent(key, found)
 }
 
@@ -57,29 +49,18 @@ pub fn cuda_index(device: u32, to: &mut Recorder) -> u32 {
     if to.find_agent(key).is_some() {
         return index;
     }
-    let found = match devices::describe(device) {
-        Some(Ok(found)) => Some(found),
-        Some(Err(error)) => {
-            diagnostics::lost(format_args!(
-                "the trace does not have the name of CUDA device {device}: {error}"
-            ));
-            None
-        }
-        None => None,
-    };
-    let (target, product, compute_units) = match found {
-        Some(found) => (found.target, Some(found.product), found.compute_units),
-        None => (String::new(), None, 0),
-    };
-    let description = Description {
+    let mut description = Agent {
         index,
         frequency: 1_000_000_000,
-        target,
-        product,
         node: device,
-        compute_units,
         is_gpu: true,
+        ..Agent::default()
     };
+    if let Err(error) = devices::describe(device, &mut description) {
+        diagnostics::lost(format_args!(
+            "the trace does not have the name of CUDA device {device}: {error}"
+        ));
+    }
     to.add_agent(key, Some(description));
     index
 }

@@ -3,12 +3,13 @@
 
 use super::delivery::{self, Cupti};
 use super::launches::{Launch, Launches};
+use crate::gpu::traced::{Kernel, Registers};
 use crate::nvidia::activity::{self, Activity, CopyRun, KernelRun, Run, Side};
 use crate::support::diagnostics;
 use crate::sys::threads;
 use crate::trace::devices;
 use crate::trace::recorder::times::{Interval, RecordedTime, ReportedTimes};
-use crate::trace::recorder::{Kernel, Recorder, Registers, clock};
+use crate::trace::recorder::{Recorder, clock};
 use crate::trace::session::{Delivery, Progress, Runtime, Source};
 use std::collections::HashMap;
 use std::ffi::CString;

@@ -9,9 +9,9 @@ mod kernels;
 pub mod streams;
 pub mod times;
 
-pub use agents::{Agent, AgentKey, Description};
-pub use kernels::{Kernel, Registers};
+pub use agents::{Agent, AgentKey};
 
+use crate::gpu::traced::{self, Kernel};
 use crate::sys::env::host_name;
 use agents::Agents;
 use file::TraceFile;
@@ -74,7 +74,7 @@ impl Recorder {
     }
 
     /// Records a new agent. Returns its number. `None`: it is not recorded.
-    pub fn add_agent(&mut self, key: AgentKey, found: Option<Description>) -> Option<usize> {
+    pub fn add_agent(&mut self, key: AgentKey, found: Option<traced::Agent>) -> Option<usize> {
         if let Some(found) = &found {
             let mut record = format::Agent::new(found.index.into(), 0);
             record.frequency = found.frequency.into();
