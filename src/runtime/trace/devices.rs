@@ -14,11 +14,11 @@ static CUDA_BASE: OnceLock<u32> = OnceLock::new();
 /// The number of HSA's agent. `None`: it is neither a GPU nor a CPU.
 pub fn hsa(handle: AgentHandle, to: &mut Recorder) -> Option<usize> {
     let key = AgentKey::Hsa(handle.0);
-    if let Some(known) = to.find_agent(key) {
+    if let Some(known) = to.agents.find(key) {
         return known;
     }
     let found = match gpus::describe(handle) {
-        Ok(Some(found)) if to.has_agent_index(found.index) => {
+        Ok(Some(found)) if to.agents.has_index(found.index) => {
             diagnostics::lost(format_args!(
                 "the trace does not include agent {:#x}: HSA was initialized after CUDA, whose device {} has its number",
                 handle.0, found.index
@@ -39,14 +39,14 @@ pub fn hsa(handle: AgentHandle, to: &mut Recorder) -> Option<usize> {
 
 /// The number of HSA's agent if it is a GPU.
 pub fn hsa_gpu(handle: AgentHandle, to: &mut Recorder) -> Option<usize> {
-    hsa(handle, to).filter(|&number| to.agent(number).is_gpu)
+    hsa(handle, to).filter(|&number| to.agents.get(number).is_gpu)
 }
 
 /// The index of a CUDA device.
 pub fn cuda_index(device: u32, to: &mut Recorder) -> u32 {
     let key = AgentKey::Cuda(device);
     let index = CUDA_BASE.get_or_init(gpus::count) + device;
-    if to.find_agent(key).is_some() {
+    if to.agents.find(key).is_some() {
         return index;
     }
     let mut description = Agent {

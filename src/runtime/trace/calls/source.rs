@@ -20,7 +20,7 @@ impl Source for Calls {
             to.add_call(record, call.function);
             recorded += 1;
         });
-        to.add_to_counter(Count::DroppedCalls, dropped);
+        to.file.add_to_counter(Count::DroppedCalls, dropped);
         Progress {
             recorded,
             ..Progress::default()

@@ -57,7 +57,7 @@ impl Source for Copies {
                 destination,
             });
         });
-        to.add_to_counter(Count::DroppedCopies, dropped);
+        to.file.add_to_counter(Count::DroppedCopies, dropped);
         let mut recorded = 0;
         let mut polled = 0;
         self.pending.retain(|pending| {
@@ -93,7 +93,7 @@ impl Source for Copies {
         requests::stop();
         // HSA must not be used any more, so new agents are unknown.
         let known = |owner| match owner {
-            Owner::Agent(agent) => to.find_agent(AgentKey::Hsa(agent.hsa_handle())).flatten(),
+            Owner::Agent(agent) => to.agents.find(AgentKey::Hsa(agent.hsa_handle())).flatten(),
             Owner::Host | Owner::Unknown => None,
         };
         let dropped = requests::collect(&mut |copy| {
@@ -103,7 +103,7 @@ impl Source for Copies {
                 destination: known(copy.call.destination),
             });
         });
-        to.add_to_counter(Count::DroppedCopies, dropped);
+        to.file.add_to_counter(Count::DroppedCopies, dropped);
         for pending in self.pending.drain(..) {
             let end = match pending.copy.call.completion {
                 None => End::Returned,
@@ -136,8 +136,8 @@ impl Source for Copies {
 /// Records a copy.
 fn record(pending: &Pending, end: End, to: &mut Recorder) {
     let Pending { copy, .. } = pending;
-    let source = pending.source.map(|number| to.agent(number));
-    let destination = pending.destination.map(|number| to.agent(number));
+    let source = pending.source.map(|number| to.agents.get(number));
+    let destination = pending.destination.map(|number| to.agents.get(number));
     let mut observed = clock::now();
     let recorded = match end {
         End::Returned => {
@@ -160,7 +160,7 @@ fn record(pending: &Pending, end: End, to: &mut Recorder) {
                 // Times of a copy by the host are of the system clock.
                 raw: gpu.map_or(Interval::default(), |_| completed.raw.into()),
                 window: copy.submit..=observed,
-                frequency: to.frequency(),
+                frequency: to.frequency,
                 agent_frequency: gpu.map_or(0, |agent| agent.frequency),
             }
             .select()

@@ -85,7 +85,7 @@ impl Source for Activities {
             diagnostics::lost(format_args!(
                 "CUPTI has dropped {dropped} records of kernels or copies: the trace does not have them"
             ));
-            to.add_to_counter(Count::DroppedDispatches, dropped);
+            to.file.add_to_counter(Count::DroppedDispatches, dropped);
         }
         progress
     }
@@ -133,7 +133,7 @@ impl Source for Activities {
             diagnostics::lost(format_args!(
                 "CUPTI has delivered no record of {missing} kernels: another library in the process uses CUPTI's activities"
             ));
-            to.add_to_counter(Count::DroppedDispatches, missing);
+            to.file.add_to_counter(Count::DroppedDispatches, missing);
         }
         let untimed = std::mem::take(&mut self.untimed);
         if untimed > 0 {
@@ -192,7 +192,7 @@ impl Activities {
         let agent = devices::cuda_index(kernel.run.device, to);
         let queue = self.queue(&kernel.run, agent, to);
         let id = self.kernel(kernel, agent, to);
-        let times = Times::of(&kernel.run, is_complete, launch.as_ref(), to.frequency());
+        let times = Times::of(&kernel.run, is_complete, launch.as_ref(), to.frequency);
         self.untimed += u64::from(times.are_missing());
         let mut record = Dispatch::new(0, times.flags);
         set_origin!(record, launch, times);
@@ -216,7 +216,7 @@ impl Activities {
         if launch.is_some_and(|launch| launch.id == 0) {
             return;
         }
-        let times = Times::of(&copy.run, is_complete, launch.as_ref(), to.frequency());
+        let times = Times::of(&copy.run, is_complete, launch.as_ref(), to.frequency);
         self.untimed += u64::from(times.are_missing());
         let mut side = |side| match side {
             Some(Side::Device(device)) => devices::cuda_index(device, to),

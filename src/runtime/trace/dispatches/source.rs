@@ -140,8 +140,8 @@ impl Dispatches {
         if recording::is_on() {
             queue.fill_pool(&mut self.unused_signals);
         }
-        let id = to.add_queue(to.agent(agent).index, size);
-        to.publish();
+        let id = to.add_queue(to.agents.get(agent).index, size);
+        to.file.publish();
         self.queues.insert(id, queue);
         self.queue_ids.insert(address, id);
         let origins = packet_origins::add(address, size);
@@ -162,7 +162,7 @@ impl Dispatches {
         let unfinished = queue.completion_side.take_unfinished();
         record_unfinished(id, &queue, &self.kernels, &unfinished, to);
         record_unknown_packets(&queue.shared, to);
-        to.publish();
+        to.file.publish();
         let pooled = queue
             .completion_side
             .into_signals(capture.into_launch_side());
@@ -183,7 +183,7 @@ impl Dispatches {
             let Some(agent) = devices::hsa_gpu(handle, to) else {
                 continue;
             };
-            let agent = to.agent(agent);
+            let agent = to.agents.get(agent);
             let found = match kernels::kernels(executable, handle, agent.index, &agent.target) {
                 Ok(found) => found,
                 Err(error) => {
@@ -200,7 +200,7 @@ impl Dispatches {
                     .map(|(object, kernel)| (object, to.add_kernel(kernel, object))),
             );
         }
-        to.publish();
+        to.file.publish();
     }
 
     /// Reports dispatches that are missing from the trace.
@@ -227,7 +227,7 @@ impl Dispatches {
             packet_origins::remove(address);
         }
         self.polled_queues.clear();
-        to.forget_hsa_agents();
+        to.agents.forget_hsa();
         self.signal_times.clear();
         self.unused_signals.clear();
     }
@@ -247,7 +247,7 @@ impl Dispatches {
 /// Records and reports packets whose kernels are not in the trace.
 fn record_unknown_packets(shared: &Shared, to: &mut Recorder) {
     let unknown = shared.unknown_packets.swap(0, Ordering::Relaxed);
-    to.add_to_counter(Count::UnknownPackets, unknown);
+    to.file.add_to_counter(Count::UnknownPackets, unknown);
     let jumps = shared.jumps.swap(0, Ordering::Relaxed);
     if jumps > 0 {
         diagnostics::lost(format_args!(
@@ -265,9 +265,9 @@ fn record_completed(
     signal_times: &mut SignalTimes,
     to: &mut Recorder,
 ) -> usize {
-    let agent = to.agent(queue.agent);
+    let agent = to.agents.get(queue.agent);
     let (key, index, agent_frequency) = (agent.key, agent.index, agent.frequency);
-    let frequency = to.frequency();
+    let frequency = to.frequency;
     queue.completion_side.poll(&HsaSignals, |entries| {
         let observed = clock::now();
         for entry in entries {
@@ -306,7 +306,7 @@ fn record_unfinished(
     to: &mut Recorder,
 ) {
     let observed = clock::now();
-    let index = to.agent(queue.agent).index;
+    let index = to.agents.get(queue.agent).index;
     let watches = entries.iter().filter_map(|entry| entry.watch);
     watches.for_each(watched_signals::release);
     for entry in entries.iter().filter(|entry| entry.dispatch) {

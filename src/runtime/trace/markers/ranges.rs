@@ -225,7 +225,7 @@ impl Ranges {
                     thread: entry.thread,
                     text,
                 }),
-                None => to.add_to_counter(Count::DroppedMarkers, 1),
+                None => to.file.add_to_counter(Count::DroppedMarkers, 1),
             },
             Action::More => {}
         }
@@ -279,7 +279,7 @@ impl Ranges {
     ) {
         self.last += 1;
         let Some(text) = open.text else {
-            to.add_to_counter(Count::DroppedMarkers, 1);
+            to.file.add_to_counter(Count::DroppedMarkers, 1);
             return;
         };
         let mut record = Marker::new(self.last, flags);
@@ -292,9 +292,9 @@ impl Ranges {
         record.range = range.into();
         record.depth = open.depth.into();
         if let Some(domain) = domains::name(open.domain) {
-            record.domain = to.text(&domain).into();
+            record.domain = to.file.text(&domain).into();
         }
-        to.append(record, Count::DroppedMarkers);
+        to.file.append(record, Count::DroppedMarkers);
     }
 }
 
@@ -325,7 +325,7 @@ fn file_text(to: &mut Recorder, text: &[u8]) -> Option<u32> {
     {
         text = &text[..text.len() - last.invalid().len()];
     }
-    to.message(&String::from_utf8_lossy(text))
+    to.file.message(&String::from_utf8_lossy(text))
 }
 
 #[cfg(test)]
@@ -381,7 +381,7 @@ mod tests {
 
         /// The records: type, text id, start, end, whether it is finished.
         fn records(&mut self) -> Vec<(u32, u32, u64, u64, bool)> {
-            self.recorder.close();
+            self.recorder.file.close();
             let bytes = std::fs::read(&self.path).expect("the trace");
             bytes[HEADER_SIZE..]
                 .chunks(RECORD_SIZE)
@@ -469,7 +469,7 @@ mod tests {
             let mut test = Test::new();
             test.take(&mut thread, Action::Mark, 0, &text);
             assert_eq!(test.ranges.last, 1, "{length}");
-            assert_eq!(test.recorder.message(&text), Some(1), "{length}");
+            assert_eq!(test.recorder.file.message(&text), Some(1), "{length}");
             assert!(thread.partial.is_none());
         }
     }
@@ -480,9 +480,12 @@ mod tests {
         let mut text = "x".repeat(MAX_TEXT - 1).into_bytes();
         text.push(0xc3);
         assert_eq!(file_text(&mut test.recorder, &text), Some(1));
-        assert_eq!(test.recorder.message(&"x".repeat(MAX_TEXT - 1)), Some(1));
+        assert_eq!(
+            test.recorder.file.message(&"x".repeat(MAX_TEXT - 1)),
+            Some(1)
+        );
         // Not cut, but invalid.
         assert_eq!(file_text(&mut test.recorder, b"x\xc3"), Some(2));
-        assert_eq!(test.recorder.message("x\u{fffd}"), Some(2));
+        assert_eq!(test.recorder.file.message("x\u{fffd}"), Some(2));
     }
 }

@@ -28,7 +28,7 @@ impl Source for Markers {
             None => ranges.end_thread(thread, clock::now(), to),
         });
         ranges.end_round();
-        to.add_to_counter(Count::DroppedMarkers, dropped);
+        to.file.add_to_counter(Count::DroppedMarkers, dropped);
         for name in std::mem::take(&mut ranges.names) {
             record_name(&name, to);
         }
@@ -77,5 +77,5 @@ fn record_name(name: &Named, to: &mut Recorder) {
     let mut record = format::Name::new(id.into(), 0);
     record.what = what.into();
     record.text = name.text.into();
-    to.append(record, Count::DroppedMarkers);
+    to.file.append(record, Count::DroppedMarkers);
 }

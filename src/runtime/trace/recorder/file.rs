@@ -230,9 +230,15 @@ impl TraceFile {
 
     /// Adds `more` to one of the file's counters.
     pub fn add_to_counter(&mut self, count: Count, more: u64) {
-        let value = &mut self.counts[count as usize];
-        *value = value.saturating_add(more);
-        let counter = Counter::new(*value);
+        if more > 0 {
+            let value = &mut self.counts[count as usize];
+            *value = value.saturating_add(more);
+            self.write_counter(count);
+        }
+    }
+
+    fn write_counter(&mut self, count: Count) {
+        let counter = Counter::new(self.counts[count as usize]);
         if !self.check() {
             return;
         }
@@ -242,8 +248,8 @@ impl TraceFile {
 
     /// Sets [`Count::Closed`].
     fn set_closed(&mut self, closed: bool) {
-        self.counts[Count::Closed as usize] = 0;
-        self.add_to_counter(Count::Closed, closed.into());
+        self.counts[Count::Closed as usize] = closed.into();
+        self.write_counter(Count::Closed);
     }
 
     /// Moves the window, if necessary, so that it has space for a record. False: the disk is full.
@@ -298,7 +304,7 @@ impl TraceFile {
             };
             self.write(&deferred);
             self.counts[Count::DroppedOthers as usize] -= 1;
-            self.add_to_counter(Count::DroppedOthers, 0);
+            self.write_counter(Count::DroppedOthers);
         }
         self.add_to_counter(dropped, 1);
         if dropped == Count::DroppedOthers {
@@ -321,7 +327,7 @@ impl TraceFile {
     /// complete.
     pub fn publish(&mut self) {
         fence(Release);
-        self.add_to_counter(Count::Records, 0);
+        self.write_counter(Count::Records);
         self.end_batch();
     }
 

@@ -21,10 +21,10 @@ use std::path::Path;
 use tracefile::format::{self, Count, Dispatch, Header, MemoryCopy, Record, flag};
 
 pub struct Recorder {
-    file: TraceFile,
+    pub file: TraceFile,
     /// Ticks per second of the system clock.
-    frequency: u64,
-    agents: Agents,
+    pub frequency: u64,
+    pub agents: Agents,
     kernels: Kernels,
     /// The highest id of a stream whose record was written. Ids count up.
     last_stream: u32,
@@ -55,22 +55,11 @@ impl Recorder {
         let command: Vec<_> = std::env::args_os().collect();
         let command = command.join(std::ffi::OsStr::new(" "));
         let mut record = format::Process::new(std::process::id().into(), 0);
-        record.host = self.text(&host.to_string_lossy()).into();
-        record.command = self.text(&command.to_string_lossy()).into();
+        record.host = self.file.text(&host.to_string_lossy()).into();
+        record.command = self.file.text(&command.to_string_lossy()).into();
         record.parent = std::os::unix::process::parent_id().into();
-        self.append(record, Count::DroppedOthers);
-        self.publish();
-    }
-
-    /// Ticks per second of the system clock.
-    pub fn frequency(&self) -> u64 {
-        self.frequency
-    }
-
-    /// The number of an agent for [`Recorder::agent`], if [`Recorder::add_agent`] was called for it. `Some(None)`: it is
-    /// not recorded.
-    pub fn find_agent(&self, key: AgentKey) -> Option<Option<usize>> {
-        self.agents.find(key)
+        self.file.append(record, Count::DroppedOthers);
+        self.file.publish();
     }
 
     /// Records a new agent. Returns its number. `None`: it is not recorded.
@@ -78,9 +67,9 @@ impl Recorder {
         if let Some(found) = &found {
             let mut record = format::Agent::new(found.index.into(), 0);
             record.frequency = found.frequency.into();
-            record.name = self.text(&found.target).into();
+            record.name = self.file.text(&found.target).into();
             if let Some(product) = &found.product {
-                record.product = self.text(product).into();
+                record.product = self.file.text(product).into();
             }
             record.node = found.node.into();
             record.compute_units = found.compute_units.into();
@@ -92,25 +81,10 @@ impl Recorder {
             .into();
             // After a shutdown and a new initialization, HSA has the same agents.
             if self.agents.is_new(record.seal()) {
-                self.append(record, Count::DroppedOthers);
+                self.file.append(record, Count::DroppedOthers);
             }
         }
         self.agents.add(key, found)
-    }
-
-    /// An agent by its number.
-    pub fn agent(&self, number: usize) -> &Agent {
-        self.agents.get(number)
-    }
-
-    /// Whether a recorded agent has this index.
-    pub fn has_agent_index(&self, index: u32) -> bool {
-        self.agents.has_index(index)
-    }
-
-    /// HSA was shut down: its agents may get other keys.
-    pub fn forget_hsa_agents(&mut self) {
-        self.agents.forget_hsa();
     }
 
     /// The id of a kernel, which is recorded if it is new. `object`: the address of its descriptor, or 0.
@@ -121,7 +95,7 @@ impl Recorder {
         let id = self.kernels.next_id();
         let mut record = format::Kernel::new(id.into(), 0);
         record.object = object.into();
-        record.name = self.text(&kernel.name).into();
+        record.name = self.file.text(&kernel.name).into();
         record.agent = kernel.agent.into();
         record.kernarg = kernel.kernarg.into();
         record.lds = kernel.lds.into();
@@ -134,7 +108,7 @@ impl Recorder {
             Some(counts) => [record.vgprs, record.accum_vgprs, record.sgprs] = counts,
             None => record.head.flags = flag::NO_REGISTERS.into(),
         }
-        self.append(record, Count::DroppedOthers);
+        self.file.append(record, Count::DroppedOthers);
         self.kernels.add(kernel);
         id
     }
@@ -146,7 +120,7 @@ impl Recorder {
         record.created = clock::now().into();
         record.agent = agent.into();
         record.size = size.into();
-        self.append(record, Count::DroppedOthers);
+        self.file.append(record, Count::DroppedOthers);
         self.last_queue
     }
 
@@ -162,7 +136,7 @@ impl Recorder {
                 record.first_use = self.file.started().into();
             }
             self.last_stream = record.head.id.get() as u32;
-            self.append(record, Count::DroppedOthers);
+            self.file.append(record, Count::DroppedOthers);
         }
     }
 
@@ -176,7 +150,7 @@ impl Recorder {
             Some(counts) => [record.vgprs, record.accum_vgprs, record.sgprs] = counts,
             None => record.head.flags = (record.head.flags.get() | flag::NO_REGISTERS).into(),
         }
-        self.append(record, Count::DroppedDispatches);
+        self.file.append(record, Count::DroppedDispatches);
     }
 
     /// Records a copy or fill by `function`. Adds its id and its stream.
@@ -185,50 +159,13 @@ impl Recorder {
         self.last_copy += 1;
         record.head.id = self.last_copy.into();
         record.function = self.file.static_text(function).into();
-        self.append(record, Count::DroppedCopies);
+        self.file.append(record, Count::DroppedCopies);
     }
 
     /// Records a call of `function`. Adds its stream.
     pub fn add_call(&mut self, mut record: format::Call, function: &'static str) {
         self.add_streams_up_to(record.stream.get());
         record.name = self.file.static_text(function).into();
-        self.append(record, Count::DroppedCalls);
-    }
-
-    /// Appends a record. If there is no space for it, adds one to the counter `dropped`.
-    pub fn append<T: Record>(&mut self, record: T, dropped: Count) {
-        self.file.append(record, dropped);
-    }
-
-    /// Adds `more` to one of the file's counters.
-    pub fn add_to_counter(&mut self, count: Count, more: u64) {
-        if more > 0 {
-            self.file.add_to_counter(count, more);
-        }
-    }
-
-    /// A text's id. A new text is written.
-    pub fn text(&mut self, text: &str) -> u32 {
-        self.file.text(text)
-    }
-
-    /// See [`TraceFile::message`].
-    pub fn message(&mut self, text: &str) -> Option<u32> {
-        self.file.message(text)
-    }
-
-    /// Makes all records visible to readers of the open file.
-    pub fn publish(&mut self) {
-        self.file.publish();
-    }
-
-    /// Whether the file has all records until now.
-    pub fn is_complete(&mut self) -> bool {
-        self.file.is_complete()
-    }
-
-    /// See [`TraceFile::close`].
-    pub fn close(&mut self) {
-        self.file.close();
+        self.file.append(record, Count::DroppedCalls);
     }
 }

@@ -142,7 +142,7 @@ impl State {
             all.polled += progress.polled;
         }
         if all.recorded > 0 {
-            self.recorder.publish();
+            self.recorder.file.publish();
         }
         all
     }
@@ -168,7 +168,7 @@ impl State {
         for source in &mut self.sources {
             source.stop(&mut self.recorder);
         }
-        self.recorder.close();
+        self.recorder.file.close();
     }
 
     fn end(&mut self) {
@@ -439,8 +439,8 @@ pub fn flush(limit: Duration) -> bool {
         std::thread::sleep(SHORTEST_PAUSE);
     }
     let is_published = session.with(|state| {
-        state.recorder.publish();
-        state.recorder.is_complete()
+        state.recorder.file.publish();
+        state.recorder.file.is_complete()
     });
     is_published == Some(true) && is_complete
 }
