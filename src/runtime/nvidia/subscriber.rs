@@ -159,7 +159,9 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
         error => return Err(Unobserved::Refused(format!("{error:?} of cuptiSubscribe"))),
     }
     let all = RESOURCES.iter().map(|&id| (CUPTI_CB_DOMAIN_RESOURCE, id));
-    let calls = CALLS.iter().map(|&id| (CUPTI_CB_DOMAIN_DRIVER_API, id));
+    let calls = CALLS
+        .iter()
+        .map(|&(id, _)| (CUPTI_CB_DOMAIN_DRIVER_API, id));
     for (domain, id) in all.chain(calls) {
         // SAFETY: the subscriber from above; numbers of the header.
         let result = unsafe { (cupti.cuptiEnableCallback)(1, subscriber, domain, id) };
@@ -271,19 +273,24 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
     if is_call && IS_ENDING.load(Ordering::Relaxed) && !driver::is_own_call() {
         WAS_CALLED.store(true, Ordering::Relaxed);
     }
-    if is_call && (domain == CUPTI_CB_DOMAIN_RUNTIME_API || !CALLS.contains(&id)) {
+    let call = match domain {
+        CUPTI_CB_DOMAIN_DRIVER_API => observed::kind(id),
+        _ => None,
+    };
+    if is_call && call.is_none() {
         return;
     }
     guarded(Cost::Counters, (), || {
         if data.is_null() || !owner::is_owner() {
             return;
         }
-        match domain {
-            // SAFETY: the domain's data.
-            CUPTI_CB_DOMAIN_RESOURCE => unsafe { resource(id, &*data.cast()) },
-            // SAFETY: as above.
-            CUPTI_CB_DOMAIN_DRIVER_API => unsafe { observed::report_call(id, &*data.cast()) },
-            _ => {}
+        // SAFETY: the domain's data.
+        unsafe {
+            match call {
+                Some(kind) => observed::report_call(kind, &*data.cast()),
+                None if domain == CUPTI_CB_DOMAIN_RESOURCE => resource(id, &*data.cast()),
+                None => {}
+            }
         }
     });
 }

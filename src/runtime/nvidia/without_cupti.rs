@@ -307,8 +307,3 @@ fn report_compressed() {
         "instrumented CUDA code is compressed, so devprof collects from it only with CUPTI ({why}): set DEVPROF_CUPTI to the path of libcupti.so, or do not compress it"
     ));
 }
-
-/// A context was destroyed, with its modules.
-pub fn context_destroyed(context: CUcontext) {
-    registry().remove_context(context);
-}
