@@ -111,7 +111,7 @@ pub fn leave(why: Unobserved) -> Result<(), Unobserved> {
 fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
     let mut subscriber = CUpti_SubscriberHandle(0);
     let mut owner = [0u8; CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN];
-    let result = match cupti.cuptiSubscribe_v2 {
+    let result = match cupti.subscribe_v2 {
         Some(subscribe) => {
             let mut parameters = CUpti_SubscriberParams {
                 structSize: size_of::<CUpti_SubscriberParams>(),
@@ -143,7 +143,7 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
         }
         // SAFETY: as above.
         None => unsafe {
-            (cupti.cuptiSubscribe)(&raw mut subscriber, callback, std::ptr::null_mut())
+            (cupti.subscribing.cuptiSubscribe)(&raw mut subscriber, callback, std::ptr::null_mut())
         },
     };
     match result {
@@ -164,11 +164,11 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
         .map(|&(id, _)| (CUPTI_CB_DOMAIN_DRIVER_API, id));
     for (domain, id) in all.chain(calls) {
         // SAFETY: the subscriber from above; numbers of the header.
-        let result = unsafe { (cupti.cuptiEnableCallback)(1, subscriber, domain, id) };
+        let result = unsafe { (cupti.subscribing.cuptiEnableCallback)(1, subscriber, domain, id) };
         // An older CUPTI does not have all functions, and programs that it serves cannot call them.
         if result != CUptiResult::SUCCESS && domain == CUPTI_CB_DOMAIN_RESOURCE {
             // SAFETY: the subscriber from above.
-            unsafe { (cupti.cuptiUnsubscribe)(subscriber) };
+            unsafe { (cupti.subscribing.cuptiUnsubscribe)(subscriber) };
             return Err(Unobserved::Refused(format!(
                 "{result:?} of cuptiEnableCallback"
             )));
@@ -176,7 +176,7 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
     }
     SUBSCRIBED.get_or_init(|| Subscribed {
         handle: subscriber,
-        enable: cupti.cuptiEnableCallback,
+        enable: cupti.subscribing.cuptiEnableCallback,
         activity: cupti.activity,
     });
     Ok(())
