@@ -40,7 +40,7 @@ mod state {
 }
 
 static STATE: AtomicU8 = AtomicU8::new(state::OFF);
-static QUEUES: ThreadQueues<Copy> = ThreadQueues::new();
+pub static QUEUES: ThreadQueues<Copy> = ThreadQueues::new();
 
 /// Records copies from now on.
 pub fn start() {
@@ -120,15 +120,4 @@ pub fn end(call: &CopyCall, started: StartedCopy, is_success: bool) {
         watch.into_iter().for_each(watched_signals::release);
     }
     wakeup::wake_if_asleep();
-}
-
-/// Whether there are copies to collect.
-pub fn has_records() -> bool {
-    QUEUES.has_entries()
-}
-
-/// Passes the copies since the last call to `take`. Returns how many were dropped since then.
-pub fn collect(take: &mut impl FnMut(Copy)) -> u64 {
-    QUEUES.collect(|(), copy| copy.into_iter().for_each(&mut *take));
-    QUEUES.take_dropped()
 }

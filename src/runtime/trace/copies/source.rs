@@ -1,6 +1,6 @@
 //! Processes copies and fills: waits for their completion, selects their times and writes their records.
 
-use super::requests::{self, Copy};
+use super::requests::{self, Copy, QUEUES};
 use crate::gpu::observers::Owner;
 use crate::trace::devices;
 use crate::trace::hsa;
@@ -44,7 +44,8 @@ impl Source for Copies {
             return Progress::default();
         }
         let pending = &mut self.pending;
-        let dropped = requests::collect(&mut |copy| {
+        let dropped = QUEUES.collect(|(), copy: Option<Copy>| {
+            let Some(copy) = copy else { return };
             let mut number = |owner| match owner {
                 Owner::Agent(agent) => devices::hsa(AgentHandle(agent.hsa_handle()), to),
                 Owner::Host | Owner::Unknown => None,
@@ -96,12 +97,12 @@ impl Source for Copies {
             Owner::Agent(agent) => to.agents.find(AgentKey::Hsa(agent.hsa_handle())).flatten(),
             Owner::Host | Owner::Unknown => None,
         };
-        let dropped = requests::collect(&mut |copy| {
-            self.pending.push(Pending {
+        let dropped = QUEUES.collect(|(), copy: Option<Copy>| {
+            self.pending.extend(copy.map(|copy| Pending {
                 copy,
                 source: known(copy.call.source),
                 destination: known(copy.call.destination),
-            });
+            }));
         });
         to.file.add_to_counter(Count::DroppedCopies, dropped);
         for pending in self.pending.drain(..) {
@@ -120,7 +121,7 @@ impl Source for Copies {
     }
 
     fn has_work(&self) -> bool {
-        requests::has_records()
+        QUEUES.has_entries()
     }
 
     fn is_busy(&mut self) -> bool {

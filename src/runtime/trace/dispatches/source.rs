@@ -2,7 +2,7 @@
 
 use super::capture::{self, Capture, Shared};
 use super::doorbells::{self, Doorbells};
-use super::in_flight::{Entry, Signals, channel};
+use super::in_flight::{Entry, channel};
 use super::kernel_addresses::KernelAddresses;
 use super::packet_origins;
 use super::queue::{HsaSignals, Queue};
@@ -168,7 +168,7 @@ impl Dispatches {
             .into_signals(capture.into_launch_side());
         let in_flight = unfinished.iter().map(|entry| entry.signal);
         for signal in in_flight.chain(pooled).filter(|signal| signal.0 != 0) {
-            HsaSignals.reset(signal);
+            signals::reset(signal);
             self.unused_signals.push(signal);
         }
         // The caller is in an HSA function, so HSA is initialized even after the end of the trace.
@@ -234,7 +234,7 @@ impl Dispatches {
 
     fn destroy_unused_signals(&mut self) {
         for signal in std::mem::take(&mut self.unused_signals) {
-            HsaSignals.destroy(signal);
+            signals::destroy(signal);
         }
     }
 

@@ -19,7 +19,7 @@ const WAKE_INTERVAL: u32 = 256;
 /// How many entries are kept while HSA is not initialized. The process may never initialize it.
 const MAX_EARLY: u64 = 65_536;
 
-static QUEUES: ThreadQueues<Entry, ThreadRanges> = ThreadQueues::new();
+pub static QUEUES: ThreadQueues<Entry, ThreadRanges> = ThreadQueues::new();
 /// The number of entries made while HSA was not initialized, since the last [`collect`].
 static EARLY: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
@@ -180,22 +180,11 @@ fn may_record_early(action: Action) -> bool {
     is_allowed
 }
 
-/// Whether there are entries to collect.
-pub fn has_records() -> bool {
-    QUEUES.has_entries()
-}
-
 /// Passes the entries since the last call to `take`, in the order of each thread, and `None` when a thread has ended.
 /// Returns how many markers were dropped since the last call.
 pub fn collect(take: impl FnMut(&mut ThreadRanges, Option<Entry>)) -> u64 {
     EARLY.store(0, Ordering::Relaxed);
-    QUEUES.collect(take);
-    DROPPED.swap(0, Ordering::Relaxed) + QUEUES.take_dropped()
-}
-
-/// Calls `work` with the state of each thread.
-pub fn each_thread(work: impl FnMut(&mut ThreadRanges)) {
-    QUEUES.each(work);
+    QUEUES.collect(take) + DROPPED.swap(0, Ordering::Relaxed)
 }
 
 /// Called in the child of a fork: markers before the fork are the parent's.

@@ -47,12 +47,12 @@ impl Source for Markers {
         self.poll(to);
         let now = clock::now();
         let ranges = &mut self.ranges;
-        entries::each_thread(|thread| ranges.end_thread(thread, now, to));
+        entries::QUEUES.each(|thread| ranges.end_thread(thread, now, to));
         ranges.end_process(now, to);
     }
 
     fn has_work(&self) -> bool {
-        entries::has_records()
+        entries::QUEUES.has_entries()
     }
 }
 

@@ -63,11 +63,6 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often a queue was full since the last call.
-    pub fn take_dropped(&self) -> u64 {
-        self.dropped.swap(0, Ordering::Relaxed)
-    }
-
     /// Creates a queue that the collector will find.
     #[cold]
     fn producer(&self) -> Box<Producer<T>> {
@@ -108,8 +103,8 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
     }
 
     /// Passes the entries since the last call to `take`, in the order of each thread, and `None` when a thread has
-    /// ended.
-    pub fn collect(&self, mut take: impl FnMut(&mut S, Option<T>)) {
+    /// ended. Returns how often a queue was full since the last call.
+    pub fn collect(&self, mut take: impl FnMut(&mut S, Option<T>)) -> u64 {
         self.known().retain_mut(|(entries, state)| {
             // Loaded first: once the queue is closed, everything that the thread pushed is visible.
             let closed = entries.is_closed();
@@ -121,6 +116,7 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
             }
             !closed
         });
+        self.dropped.swap(0, Ordering::Relaxed)
     }
 
     /// Calls `work` with the state of each queue.
@@ -149,10 +145,10 @@ mod tests {
         assert!((0..space).all(|_| QUEUES.push(1)));
         assert!(!QUEUES.push(1) && !QUEUES.push(1));
         let mut taken = 0;
-        QUEUES.collect(|(), entry| taken += usize::from(entry.is_some()));
-        assert_eq!((taken, QUEUES.take_dropped()), (space, 2));
+        let dropped = QUEUES.collect(|(), entry| taken += usize::from(entry.is_some()));
+        assert_eq!((taken, dropped), (space, 2));
         assert!(QUEUES.push(1));
-        assert_eq!(QUEUES.take_dropped(), 0);
+        assert_eq!(QUEUES.collect(|(), _| ()), 0);
     }
 
     #[test]
