@@ -44,15 +44,16 @@ pub enum Counting {
     Yes,
 }
 
-/// What is known about an image.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Content {
+pub enum Content {
     /// An instrumented cubin.
     Counting(Arc<Vec<u8>>),
-    /// Instrumented PTX.
+    /// Instrumented PTX, which the driver compiles.
     CountingPtx,
     /// It is not instrumented.
     Plain,
+    /// It may be instrumented.
     Compressed,
     /// An instrumented cubin that could not be copied.
     OutOfMemory(OutOfMemory),
@@ -74,21 +75,6 @@ pub struct Code {
     entries: Vec<Entry>,
     /// Where the program has it, unless it was read from a file. Not dereferenced.
     address: Option<usize>,
-}
-
-/// What the driver uses on a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Chosen {
-    /// One of these instrumented cubins, the first one most likely.
-    Counting(Vec<Arc<Vec<u8>>>),
-    /// Nothing that is instrumented.
-    Plain,
-    /// It may be instrumented, but it is compressed.
-    Compressed,
-    /// It is instrumented, but the driver compiles it.
-    Ptx,
-    /// It is instrumented, but there was no memory for it.
-    OutOfMemory(OutOfMemory),
 }
 
 impl Code {
@@ -207,11 +193,12 @@ impl Code {
         loader::path_of(self.address? as *const c_void)
     }
 
-    /// What the driver uses on a device. `arch`: for example 90 for compute capability 9.0.
+    /// The images that the driver may use on a device, the most likely one first. `arch`: for example 90 for compute
+    /// capability 9.0.
     ///
     /// As the CUDA C++ Programming Guide says (binary and PTX compatibility): the cubin for this architecture, else the
     /// one for the highest that is lower and has the same major version, else PTX for the highest that is not above.
-    pub fn chosen(&self, arch: u32) -> Chosen {
+    pub fn chosen(&self, arch: u32) -> Vec<&Content> {
         let mut fitting: Vec<(u32, &Entry)> = self
             .entries
             .iter()
@@ -231,21 +218,8 @@ impl Code {
         }
         let rank = |&(of_code, entry): &(u32, &Entry)| (of_code, entry.specific);
         fitting.sort_by_key(|fitting| std::cmp::Reverse(rank(fitting)));
-        match fitting.first().map(|(_, entry)| &entry.content) {
-            None | Some(Content::Plain) => Chosen::Plain,
-            Some(Content::Compressed) => Chosen::Compressed,
-            Some(Content::CountingPtx) => Chosen::Ptx,
-            Some(Content::OutOfMemory(error)) => Chosen::OutOfMemory(error.clone()),
-            Some(Content::Counting(_)) => {
-                let cubins = fitting
-                    .into_iter()
-                    .filter_map(|(_, entry)| match &entry.content {
-                        Content::Counting(cubin) => Some(cubin.clone()),
-                        _ => None,
-                    });
-                Chosen::Counting(cubins.collect())
-            }
-        }
+        let contents = fitting.into_iter().map(|(_, entry)| &entry.content);
+        contents.collect()
     }
 }
 
@@ -402,12 +376,21 @@ mod tests {
         [cubin_bytes().as_slice(), &[n]].concat()
     }
 
-    /// The last bytes of the chosen cubins.
+    /// The image that the driver uses.
+    fn first(code: &Code, arch: u32) -> Content {
+        let chosen = code.chosen(arch);
+        chosen
+            .first()
+            .map_or(Content::Plain, |&content| content.clone())
+    }
+
+    /// The last bytes of the instrumented cubins.
     fn chosen(code: &Code, arch: u32) -> Vec<u8> {
-        match code.chosen(arch) {
-            Chosen::Counting(cubins) => cubins.iter().map(|cubin| cubin[cubin.len() - 1]).collect(),
+        let last = |content: &&Content| match content {
+            Content::Counting(cubin) => cubin[cubin.len() - 1],
             other => panic!("{other:?}"),
-        }
+        };
+        code.chosen(arch).iter().map(last).collect()
     }
 
     #[test]
@@ -425,13 +408,13 @@ mod tests {
         .unwrap();
         assert_eq!(code.counting(), Counting::Yes);
         assert_eq!(chosen(&code, 80), [1]);
-        assert_eq!(code.chosen(86), Chosen::Plain);
+        assert_eq!(first(&code, 86), Content::Plain);
         assert_eq!(chosen(&code, 90), [3, 2]);
         assert_eq!(chosen(&code, 103), [4]);
-        assert_eq!(code.chosen(110), Chosen::Ptx);
+        assert_eq!(first(&code, 110), Content::CountingPtx);
         assert_eq!(chosen(&code, 121), [5]);
-        assert_eq!(code.chosen(75), Chosen::Ptx);
-        assert_eq!(code.chosen(70), Chosen::Plain);
+        assert_eq!(first(&code, 75), Content::CountingPtx);
+        assert_eq!(first(&code, 70), Content::Plain);
     }
 
     #[test]
@@ -443,8 +426,8 @@ mod tests {
             ]))
             .unwrap();
             assert_eq!(code.counting(), Counting::Unknown);
-            assert_eq!(code.chosen(90), Chosen::Compressed);
-            assert_eq!(code.chosen(80), Chosen::Plain);
+            assert_eq!(first(&code, 90), Content::Compressed);
+            assert_eq!(first(&code, 80), Content::Plain);
         }
         let plain = Code::read(&fat(&[entry_bytes(CUBIN, 90, 0, b"plain")])).unwrap();
         assert_eq!(plain.counting(), Counting::No);
@@ -453,13 +436,13 @@ mod tests {
     #[test]
     fn single_images_run_on_every_device() {
         let cubin = cubin_bytes();
-        let expected = Chosen::Counting(vec![cubin.clone().into()]);
-        assert_eq!(Code::read(&cubin).unwrap().chosen(75), expected);
+        let expected = Content::Counting(cubin.clone().into());
+        assert_eq!(first(&Code::read(&cubin).unwrap(), 75), expected);
         let ptx = b"// PTX\n.version 8.8\n.global .align 1 .b8 __llvm_prf_nm[3] = {1, 2, 3};\n";
-        assert_eq!(Code::read(ptx).unwrap().chosen(75), Chosen::Ptx);
+        assert_eq!(first(&Code::read(ptx).unwrap(), 75), Content::CountingPtx);
         assert_eq!(
-            Code::read(b".version 8.8").unwrap().chosen(75),
-            Chosen::Plain
+            first(&Code::read(b".version 8.8").unwrap(), 75),
+            Content::Plain
         );
         assert_eq!(Code::read(b""), Err(Damage::Unknown));
         assert_eq!(Code::read(b"\xff\xff"), Err(Damage::Unknown));
@@ -506,7 +489,7 @@ mod tests {
         // SAFETY: a fat binary. If its code is read, this process ends.
         let code = unsafe { Code::read_memory(memory[start..].as_ptr().cast()) }.unwrap();
         assert_eq!(code.counting(), Counting::Unknown);
-        assert_eq!(code.chosen(90), Chosen::Plain);
+        assert_eq!(first(&code, 90), Content::Plain);
     }
 
     #[test]
@@ -531,7 +514,8 @@ mod tests {
             assert!(read(cubin.as_ptr().cast()) == plain);
             assert!(read(binary.as_ptr().cast()) == fat_code && fat_code.is_ok());
             assert!(read(wrapper.as_ptr().cast()) == fat_code);
-            assert_eq!(read(text.as_ptr().cast()).unwrap().chosen(90), Chosen::Ptx);
+            let text = read(text.as_ptr().cast()).unwrap();
+            assert_eq!(first(&text, 90), Content::CountingPtx);
             assert_eq!(read(std::ptr::null()), Err(Damage::Unknown));
             assert_eq!(read(c"".as_ptr().cast()), Err(Damage::Unknown));
         }

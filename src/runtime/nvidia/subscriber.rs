@@ -14,6 +14,7 @@ use crate::gpu::{observers, owner};
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;
+use cuda_abi::activity::CUpti_TimestampCallbackFunc;
 use cuda_abi::cupti::*;
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::sync::OnceLock;
@@ -205,18 +206,9 @@ pub fn may_have_launched() -> bool {
     true
 }
 
-/// What a trace records.
-pub struct Traced {
-    /// The trace's clock, nanoseconds.
-    pub now: cuda_abi::activity::CUpti_TimestampCallbackFunc,
-    /// All API calls.
-    pub api: bool,
-    /// Copies and fills.
-    pub copies: bool,
-}
-
 /// Begins to report API calls, and prepares the recording of activities. To be called once, after [`start`] has succeeded.
-pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
+/// `now`: the trace's clock, nanoseconds.
+pub fn trace(now: CUpti_TimestampCallbackFunc) -> Result<(), activity::Unrecorded> {
     const ENABLE: &str = "cuptiEnableCallback";
     let subscribed = SUBSCRIBED.get();
     let Some((subscribed, functions)) =
@@ -224,7 +216,8 @@ pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
     else {
         return Err(activity::Unrecorded::TooOld(0));
     };
-    activity::prepare(functions, traced.now, traced.copies)?;
+    let tracing = &settings().tracing;
+    activity::prepare(functions, now, tracing.copies)?;
     let enable = |domain, id| {
         // SAFETY: the subscriber; numbers of the header.
         unsafe { (subscribed.enable)(1, subscribed.handle, domain, id) }
@@ -233,7 +226,7 @@ pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
         ENABLE,
         enable(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED),
     )?;
-    if traced.api {
+    if tracing.api {
         for domain in [CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API] {
             // SAFETY: the subscriber; a domain of the header.
             let result = unsafe { (functions.cuptiEnableDomain)(1, subscribed.handle, domain) };
@@ -249,7 +242,7 @@ pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
             enable(domain, id);
         }
     }
-    api_calls::set_reported(if traced.api {
+    api_calls::set_reported(if tracing.api {
         Reported::All
     } else {
         Reported::Submitting

@@ -3,14 +3,16 @@
 
 use super::observed;
 use super::registry::registry;
-use super::{driver, primary, subscriber, without_cupti};
+use super::{primary, subscriber, without_cupti};
 use crate::gpu::observers;
 use crate::gpu::owner::is_owner;
 use crate::support::panic_guard::{Cost, guarded};
 use cuda_abi::cupti::*;
 use cuda_abi::driver::*;
-use std::ffi::{CStr, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use super::driver::address as driver_function;
 
 /// A program has a wrapper.
 static IS_HANDED_OUT: AtomicBool = AtomicBool::new(false);
@@ -23,11 +25,6 @@ pub fn is_handed_out() -> bool {
 /// A program has a wrapper.
 pub fn handed_out() {
     IS_HANDED_OUT.store(true, Ordering::Relaxed);
-}
-
-/// The driver's function of this name; null if it has none, or is not loaded.
-pub fn driver_function(name: &CStr) -> *mut c_void {
-    driver::address(name)
 }
 
 /// Calls a function of the driver, and reports the call if modules are found without CUPTI.
