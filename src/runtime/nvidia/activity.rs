@@ -128,15 +128,13 @@ pub fn prepare(
             (functions.cuptiActivityRegisterCallbacks)(requested, completed),
         )?;
     }
-    KINDS.get_or_init(|| match copies {
-        true => &[
-            CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-            CUPTI_ACTIVITY_KIND_MEMCPY,
-            CUPTI_ACTIVITY_KIND_MEMCPY2,
-            CUPTI_ACTIVITY_KIND_MEMSET,
-        ],
-        false => &[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL],
-    });
+    const ALL: &[u32] = &[
+        CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+        CUPTI_ACTIVITY_KIND_MEMCPY,
+        CUPTI_ACTIVITY_KIND_MEMCPY2,
+        CUPTI_ACTIVITY_KIND_MEMSET,
+    ];
+    KINDS.get_or_init(|| if copies { ALL } else { &ALL[..1] });
     FUNCTIONS.get_or_init(|| functions);
     Ok(())
 }
@@ -157,12 +155,11 @@ pub fn set_enabled(is_on: bool) -> Result<(), Unrecorded> {
     for &kind in *kinds {
         // SAFETY: kinds of the header.
         unsafe {
-            match is_on {
-                true => check("cuptiActivityEnable", (functions.cuptiActivityEnable)(kind))?,
-                false => check(
-                    "cuptiActivityDisable",
-                    (functions.cuptiActivityDisable)(kind),
-                )?,
+            if is_on {
+                check("cuptiActivityEnable", (functions.cuptiActivityEnable)(kind))?;
+            } else {
+                let disabled = (functions.cuptiActivityDisable)(kind);
+                check("cuptiActivityDisable", disabled)?;
             }
         }
     }

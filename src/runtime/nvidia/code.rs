@@ -310,9 +310,10 @@ fn cubin(bytes: &[u8]) -> Content {
 }
 
 fn ptx(text: &[u8]) -> Content {
-    match image::is_instrumented_text(text) {
-        true => Content::CountingPtx,
-        false => Content::Plain,
+    if image::is_instrumented_text(text) {
+        Content::CountingPtx
+    } else {
+        Content::Plain
     }
 }
 

@@ -254,10 +254,11 @@ unsafe fn call(kind: Kind, data: &CUpti_CallbackData) {
         }
     }
     if is_over && kind.loads() {
-        match without_cupti::is_active() {
-            true => prepare::libraries(without_cupti::load),
-            false => prepare::libraries(handles::load),
-        }
+        prepare::libraries(if without_cupti::is_active() {
+            without_cupti::load
+        } else {
+            handles::load
+        });
         if kind.creates() && is_success {
             // SAFETY: the arguments of a function that creates contexts, which has succeeded.
             let context = unsafe { *(*parameters.cast::<cuCtxCreate_params>()).pctx };

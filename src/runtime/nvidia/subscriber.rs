@@ -103,9 +103,10 @@ pub fn start() -> Result<(), Unobserved> {
 
 /// Does not use CUPTI. [`was_started`] is true from now on.
 pub fn leave(why: Unobserved) -> Result<(), Unobserved> {
-    match WAS_STARTED.swap(true, Ordering::AcqRel) {
-        false => Err(why),
-        true => Ok(()),
+    if WAS_STARTED.swap(true, Ordering::AcqRel) {
+        Ok(())
+    } else {
+        Err(why)
     }
 }
 

@@ -167,10 +167,7 @@ fn record(pending: &Pending, end: End, to: &mut Recorder) {
             .select()
         }
         End::Unwatched => RecordedTime::NONE,
-        End::Unfinished => RecordedTime {
-            flags: flag::CLOCK_NONE | flag::UNFINISHED,
-            ..RecordedTime::NONE
-        },
+        End::Unfinished => RecordedTime::UNFINISHED,
     };
     let no_call = if copy.correlation == 0 {
         flag::NO_CALL

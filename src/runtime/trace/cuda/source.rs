@@ -268,10 +268,7 @@ impl Times {
         } else if is_complete {
             RecordedTime::NONE
         } else {
-            RecordedTime {
-                flags: flag::CLOCK_NONE | flag::UNFINISHED,
-                ..RecordedTime::NONE
-            }
+            RecordedTime::UNFINISHED
         };
         let no_call = if launch.is_none() { flag::NO_CALL } else { 0 };
         Times {

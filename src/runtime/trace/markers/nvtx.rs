@@ -113,11 +113,11 @@ fn start(domain: Domain, text: &Text<'_>) -> u64 {
 }
 
 fn push(domain: Domain, text: &Text<'_>) -> c_int {
-    entries::push_in(domain as u32, Some(text.bytes())) as c_int
+    entries::push(domain as u32, Some(text.bytes())) as c_int
 }
 
 fn pop(domain: Domain) -> c_int {
-    entries::pop_in(domain as u32).map_or(-1, |level| level as c_int)
+    entries::pop(domain as u32).map_or(-1, |level| level as c_int)
 }
 
 fn name_stream(handle: *mut c_void, text: &Text<'_>) {

@@ -50,9 +50,10 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
         // another, which `set` drops below. Its entries are collected nevertheless.
         let mut producer = self.own.take().unwrap_or_else(|| self.producer());
         let is_full = producer.is_full(MAX_SEGMENTS);
-        match is_full {
-            true => self.count_dropped(),
-            false => push(&mut producer),
+        if is_full {
+            self.count_dropped();
+        } else {
+            push(&mut producer);
         }
         self.own.set(producer);
         !is_full

@@ -402,12 +402,17 @@ impl TraceFile {
 mod tests {
     use super::*;
 
+    fn new_file() -> (tempfile::TempDir, PathBuf, TraceFile) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.trace");
+        let file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        (directory, path, file)
+    }
+
     #[test]
     fn a_truncated_file_is_not_written_to() {
-        let directory = tempfile::tempdir().expect("a directory");
         for keep in [0, HEADER_SIZE as u64 + RECORD_SIZE as u64] {
-            let path = directory.path().join("x.trace");
-            let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+            let (_directory, path, mut file) = new_file();
             file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
             file.publish();
             // What is checked here says nothing about the time of the next record.
@@ -431,8 +436,7 @@ mod tests {
         let content = vec![7; 3 << 20];
         std::fs::write(&others, &content).expect("written");
         for published in [false, true] {
-            let path = directory.path().join("x.trace");
-            let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+            let (_directory, _, mut file) = new_file();
             file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
             let mut options = File::options();
             file.file = options.read(true).write(true).open(&others).expect("open");
@@ -449,9 +453,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_truncated_after_it_was_closed_is_not_written_to() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("x.trace");
-        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        let (_directory, path, mut file) = new_file();
         file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
         file.close();
         let other = File::options().write(true).open(&path).expect("a trace");
@@ -464,9 +466,7 @@ mod tests {
 
     #[test]
     fn only_the_last_messages_are_kept() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("x.trace");
-        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        let (_directory, _, mut file) = new_file();
         let often = file.message("often");
         let once = file.message("step 0");
         for n in 1..100_000 {
@@ -488,9 +488,7 @@ mod tests {
 
     #[test]
     fn names_that_did_not_fit_are_written_when_there_is_space() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("x.trace");
-        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        let (_directory, path, mut file) = new_file();
         let dropped = |file: &TraceFile| {
             [Count::DroppedDispatches, Count::DroppedOthers].map(|n| file.counts[n as usize])
         };

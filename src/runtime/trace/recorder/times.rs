@@ -54,6 +54,10 @@ impl RecordedTime {
         time: Interval { start: 0, end: 0 },
         flags: flag::CLOCK_NONE,
     };
+    pub const UNFINISHED: RecordedTime = RecordedTime {
+        flags: flag::CLOCK_NONE | flag::UNFINISHED,
+        ..RecordedTime::NONE
+    };
 }
 
 impl ReportedTimes {
