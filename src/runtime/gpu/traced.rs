@@ -32,15 +32,15 @@ pub enum Registers {
 
 impl Registers {
     /// The fields `vgprs`, `accum_vgprs` and `sgprs` of a trace's records.
-    pub fn fields(self) -> Option<[u16; 3]> {
+    pub fn fields(self) -> [u16; 3] {
         match self {
-            Registers::Unknown => None,
+            Registers::Unknown => [0; 3],
             Registers::Amd {
                 vgprs,
                 accum_vgprs,
                 sgprs,
-            } => Some([vgprs, accum_vgprs, sgprs]),
-            Registers::Nvidia { per_thread } => Some([per_thread, 0, 0]),
+            } => [vgprs, accum_vgprs, sgprs],
+            Registers::Nvidia { per_thread } => [per_thread, 0, 0],
         }
     }
 }

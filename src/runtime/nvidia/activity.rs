@@ -29,14 +29,8 @@ pub struct Full {
     memory: Memory,
     /// Bytes.
     valid: usize,
-    is_complete: bool,
-}
-
-impl Full {
-    /// Whether the kernels and copies of all records are complete.
-    pub fn is_complete(&self) -> bool {
-        self.is_complete
-    }
+    /// The kernels and copies of all records are complete.
+    pub is_complete: bool,
 }
 
 /// Which buffers CUPTI is asked for.

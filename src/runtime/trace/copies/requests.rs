@@ -69,25 +69,22 @@ pub fn begin(call: &CopyCall) -> Option<StartedCopy> {
     if state == state::OFF {
         return None;
     }
+    // HSA rejects the null signal.
+    let signal = call.completion.filter(|&signal| signal != 0);
+    let signal = signal.map(SignalHandle);
     if !recording::is_on() {
         // An earlier copy with this signal would get the times of this one.
-        call.completion
-            .filter(|&signal| signal != 0)
-            .map(SignalHandle)
-            .into_iter()
-            .for_each(watched_signals::changing);
+        signal.into_iter().for_each(watched_signals::changing);
         return None;
     }
     let time = clock::now();
-    let mut watch = None;
-    // HSA rejects the null signal.
-    if let Some(signal) = call.completion.filter(|&signal| signal != 0) {
-        let signal = SignalHandle(signal);
-        match state {
-            state::ON => watch = watched_signals::watch(signal, Kind::Copy),
-            _ => watched_signals::changing(signal),
+    let watch = signal.and_then(|signal| match state {
+        state::ON => watched_signals::watch(signal, Kind::Copy),
+        _ => {
+            watched_signals::changing(signal);
+            None
         }
-    }
+    });
     Some(StartedCopy {
         time,
         watch: watch.map(Watch::number),

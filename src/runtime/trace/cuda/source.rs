@@ -70,7 +70,7 @@ impl Source for Activities {
             return progress;
         }
         for full in all {
-            let is_complete = full.is_complete();
+            let is_complete = full.is_complete;
             activity::read(full, &mut |activity| {
                 progress.recorded += 1;
                 match activity {
@@ -179,7 +179,7 @@ impl Activities {
                 per_thread: run.registers,
             },
         };
-        let id = to.add_kernel(kernel, 0);
+        let id = to.add_kernel(&kernel, 0);
         self.kernels.insert(key, (run.name.into(), id));
         id
     }

@@ -197,7 +197,7 @@ impl Dispatches {
             self.kernels.add(
                 found
                     .into_iter()
-                    .map(|(object, kernel)| (object, to.add_kernel(kernel, object))),
+                    .map(|(object, kernel)| (object, to.add_kernel(&kernel, object))),
             );
         }
         to.file.publish();

@@ -131,6 +131,8 @@ pub struct ThreadRanges {
 struct End {
     time: u64,
     thread: u32,
+    /// [`flag::UNFINISHED`] or 0.
+    flags: u16,
 }
 
 impl End {
@@ -138,6 +140,7 @@ impl End {
         End {
             time: entry.time,
             thread: entry.thread,
+            flags: 0,
         }
     }
 }
@@ -179,7 +182,7 @@ impl Ranges {
         match entry.action {
             Action::Mark => {
                 let open = Open::begin(&entry, &text, to);
-                self.write(marker::MARK, 0, open, End::of(&entry), 0, to);
+                self.write(marker::MARK, 0, open, End::of(&entry), to);
             }
             Action::Push => {
                 // Ranges that were popped by an entry in another queue, that of a signal handler.
@@ -193,13 +196,13 @@ impl Ranges {
                 let is_this = |open: &Open| level_in(open.domain, open.depth) == entry.value;
                 if let Some(n) = thread.open.iter().rposition(is_this) {
                     let open = thread.open.remove(n);
-                    self.write(marker::RANGE, 0, open, End::of(&entry), 0, to);
+                    self.write(marker::RANGE, 0, open, End::of(&entry), to);
                 }
             }
             Action::Start => {
                 let open = Open::begin(&entry, &text, to);
                 if let Some((end, _)) = self.ends.remove(&entry.value) {
-                    self.write(marker::PROCESS_RANGE, entry.value, open, end, 0, to);
+                    self.write(marker::PROCESS_RANGE, entry.value, open, end, to);
                 } else if let Some(old) = self.open.insert(entry.value, open) {
                     // The id was used again.
                     self.write_unfinished(marker::PROCESS_RANGE, entry.value, old, entry.time, to);
@@ -208,7 +211,7 @@ impl Ranges {
             Action::Stop => match self.open.remove(&entry.value) {
                 Some(open) => {
                     let end = End::of(&entry);
-                    self.write(marker::PROCESS_RANGE, entry.value, open, end, 0, to);
+                    self.write(marker::PROCESS_RANGE, entry.value, open, end, to);
                 }
                 None => {
                     self.ends.insert(entry.value, (End::of(&entry), self.round));
@@ -263,26 +266,21 @@ impl Ranges {
         time: u64,
         to: &mut Recorder,
     ) {
-        let thread = open.thread;
-        let end = End { time, thread };
-        self.write(what, range, open, end, flag::UNFINISHED, to);
+        let end = End {
+            time,
+            thread: open.thread,
+            flags: flag::UNFINISHED,
+        };
+        self.write(what, range, open, end, to);
     }
 
-    fn write(
-        &mut self,
-        what: u32,
-        range: u64,
-        open: Open,
-        end: End,
-        flags: u16,
-        to: &mut Recorder,
-    ) {
+    fn write(&mut self, what: u32, range: u64, open: Open, end: End, to: &mut Recorder) {
         self.last += 1;
         let Some(text) = open.text else {
             to.file.add_to_counter(Count::DroppedMarkers, 1);
             return;
         };
-        let mut record = Marker::new(self.last, flags);
+        let mut record = Marker::new(self.last, end.flags);
         record.start = open.start.into();
         record.end = end.time.max(open.start).into();
         record.thread = open.thread.into();

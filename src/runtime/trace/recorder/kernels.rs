@@ -11,18 +11,15 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    pub fn find(&self, kernel: &Kernel) -> Option<u32> {
-        self.ids.get(kernel).copied()
-    }
-
-    /// The id of the kernel that is added next.
-    pub fn next_id(&self) -> u32 {
-        self.registers.len() as u32 + 1
-    }
-
-    pub fn add(&mut self, kernel: Kernel) {
+    /// The id of a kernel, and whether it is new.
+    pub fn add(&mut self, kernel: &Kernel) -> (u32, bool) {
+        if let Some(&id) = self.ids.get(kernel) {
+            return (id, false);
+        }
         self.registers.push(kernel.registers);
-        self.ids.insert(kernel, self.registers.len() as u32);
+        let id = self.registers.len() as u32;
+        self.ids.insert(kernel.clone(), id);
+        (id, true)
     }
 
     /// The registers of the kernel with this id.

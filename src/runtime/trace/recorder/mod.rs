@@ -11,7 +11,7 @@ pub mod times;
 
 pub use agents::{Agent, AgentKey};
 
-use crate::gpu::traced::{self, Kernel};
+use crate::gpu::traced::{self, Kernel, Registers};
 use crate::sys::env::host_name;
 use agents::Agents;
 use file::TraceFile;
@@ -88,11 +88,11 @@ impl Recorder {
     }
 
     /// The id of a kernel, which is recorded if it is new. `object`: the address of its descriptor, or 0.
-    pub fn add_kernel(&mut self, kernel: Kernel, object: u64) -> u32 {
-        if let Some(id) = self.kernels.find(&kernel) {
+    pub fn add_kernel(&mut self, kernel: &Kernel, object: u64) -> u32 {
+        let (id, is_new) = self.kernels.add(kernel);
+        if !is_new {
             return id;
         }
-        let id = self.kernels.next_id();
         let mut record = format::Kernel::new(id.into(), 0);
         record.object = object.into();
         record.name = self.file.text(&kernel.name).into();
@@ -100,16 +100,10 @@ impl Recorder {
         record.kernarg = kernel.kernarg.into();
         record.lds = kernel.lds.into();
         record.scratch = kernel.scratch.into();
-        match kernel
-            .registers
-            .fields()
-            .map(|counts| counts.map(Into::into))
-        {
-            Some(counts) => [record.vgprs, record.accum_vgprs, record.sgprs] = counts,
-            None => record.head.flags = flag::NO_REGISTERS.into(),
-        }
+        let registers = kernel.registers.fields();
+        [record.vgprs, record.accum_vgprs, record.sgprs] = registers.map(Into::into);
+        record.head.flags = registers_flag(kernel.registers).into();
         self.file.append(record, Count::DroppedOthers);
-        self.kernels.add(kernel);
         id
     }
 
@@ -146,10 +140,8 @@ impl Recorder {
         self.last_dispatch += 1;
         record.head.id = self.last_dispatch.into();
         let registers = self.kernels.registers(record.kernel.get());
-        match registers.fields().map(|counts| counts.map(Into::into)) {
-            Some(counts) => [record.vgprs, record.accum_vgprs, record.sgprs] = counts,
-            None => record.head.flags = (record.head.flags.get() | flag::NO_REGISTERS).into(),
-        }
+        [record.vgprs, record.accum_vgprs, record.sgprs] = registers.fields().map(Into::into);
+        record.head.flags = (record.head.flags.get() | registers_flag(registers)).into();
         self.file.append(record, Count::DroppedDispatches);
     }
 
@@ -167,5 +159,13 @@ impl Recorder {
         self.add_streams_up_to(record.stream.get());
         record.name = self.file.static_text(function).into();
         self.file.append(record, Count::DroppedCalls);
+    }
+}
+
+/// The flag of a record with these registers.
+fn registers_flag(registers: Registers) -> u16 {
+    match registers {
+        Registers::Unknown => flag::NO_REGISTERS,
+        Registers::Amd { .. } | Registers::Nvidia { .. } => 0,
     }
 }
