@@ -1,4 +1,4 @@
-//! CUPTI's activity records: the buffers that CUPTI fills, and what the records say.
+//! CUPTI's activity records: the buffers that CUPTI fills, and their decoding.
 //!
 //! CUPTI fills the buffers on the program's threads and on a thread of its own. The trace's thread takes the full ones
 //! ([`take_full`]) and reads them, so CUPTI's callbacks only move buffers.
@@ -133,7 +133,7 @@ pub fn prepare(
     Ok(())
 }
 
-/// Starts or stops recording. What was submitted before a stop is recorded when it is complete.
+/// Starts or stops recording. Work that was submitted before a stop is recorded when it is complete.
 pub fn set_enabled(is_on: bool) -> Result<(), Unrecorded> {
     let (Some(functions), Some(kinds)) = (FUNCTIONS.get(), KINDS.get()) else {
         return Ok(());
@@ -245,7 +245,7 @@ unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, _: usize, 
     });
 }
 
-/// A stream is devprof's: what runs on it is not passed on by [`read`]. To be called before it is used.
+/// A stream is devprof's: [`read`] does not pass on its activities. To be called before it is used.
 pub fn add_own_stream(context: CUcontext, stream: CUstream) -> Result<(), Unrecorded> {
     let Some(functions) = FUNCTIONS.get() else {
         return Ok(());

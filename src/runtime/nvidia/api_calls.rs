@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reported {
-    /// Those that submit work, and those of [`PROFILER`].
+    /// Calls that submit work, and calls of the functions in [`PROFILER`].
     Submitting = 1,
     All,
 }
@@ -92,7 +92,7 @@ static NAMES: [[OnceLock<&'static str>; MAX_NUMBER]; 2] =
     [const { [const { OnceLock::new() }; MAX_NUMBER] }; 2];
 
 /// # Safety
-/// `data` is that of a callback with this domain and number.
+/// `data` is from a callback with this domain and number.
 unsafe fn name(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) -> &'static str {
     let read = || {
         // SAFETY: a string that stays valid, as the header says.
@@ -109,7 +109,7 @@ unsafe fn name(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) -> &'s
 /// Handles a callback about a call.
 ///
 /// # Safety
-/// `data` is that of a callback with this domain and number.
+/// `data` is from a callback with this domain and number.
 pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) {
     let Some(trace) = observers::trace() else {
         return;
@@ -154,7 +154,7 @@ pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) 
 }
 
 /// # Safety
-/// The arguments are those of the function with this number.
+/// These are the arguments of the function with this number.
 unsafe fn stream(function: &Function, number: c_uint, arguments: *const c_void) -> ApiStream {
     /// # Safety
     /// There is a handle.

@@ -498,7 +498,7 @@ mod tests {
         let mut cubin = cubin_bytes();
         let size = cubin.len();
         let plain = Code::read(&cubin);
-        // What follows in memory does not belong to it.
+        // The bytes after it in memory do not belong to it.
         cubin.extend([0; 100]);
         let mut binary = fat(&[entry_bytes(CUBIN, 90, 0, &cubin[..size])]);
         let fat_code = Code::read(&binary);

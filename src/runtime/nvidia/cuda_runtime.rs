@@ -119,7 +119,8 @@ impl Cuda {
         Ok((first..last).map(|n| (n, located.addresses[n])).collect())
     }
 
-    /// Splits a range of virtual addresses: copies what the image has to `to`, and returns the parts to read from the device.
+    /// Splits a range of virtual addresses: copies constant bytes from the image to `to`, and returns the parts to read from
+    /// the device.
     fn split(
         &self,
         module: &Module,

@@ -50,7 +50,7 @@ pub struct Cupti {
 const NAMES: &[&str] = &["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 
 /// The paths and names to try, in this order: the user's, the library that is already loaded, the one of the CUDA runtime
-/// in the process, those of the toolkit that the environment names, the dynamic loader's, and those in /usr/local.
+/// in the process, in the toolkit that the environment names, the dynamic loader's, and in /usr/local.
 pub fn candidates() -> Vec<PathBuf> {
     if let Some(path) = &settings().cupti {
         return vec![path.into()];

@@ -105,7 +105,7 @@ fn module_of(driver: &Driver, library: CUlibrary) -> Result<CUmodule, Error> {
     check("cuLibraryGetModule", result).map(|()| handle)
 }
 
-/// The modules of a context whose handles are not known: those of libraries.
+/// The modules of a context whose handles are not known: modules of libraries.
 fn unlocated(context: CUcontext) -> Vec<Module> {
     let registry = registry();
     let modules = registry.modules.iter().filter(|module| {

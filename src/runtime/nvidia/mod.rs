@@ -1,4 +1,4 @@
-//! The CUDA driver, for NVIDIA GPUs. CUPTI, which comes with the CUDA Toolkit, reports what is loaded.
+//! The CUDA driver, for NVIDIA GPUs. CUPTI, which comes with the CUDA Toolkit, reports the code that is loaded.
 //!
 //! A cubin has no bounds tables, and its counters are single variables that the driver finds by name. A module is
 //! therefore presented as a code object of its own layout: its *virtual* addresses begin with a bounds table, which is

@@ -1,6 +1,6 @@
-//! What the driver loads and unloads, from calls of its functions. CUPTI ([`super::subscriber`]) or the functions that the
-//! shared library wraps ([`super::wrapped`]) report these calls. Here the registry is filled, and events are reported before
-//! and after modules are unloaded.
+//! Observes which code the driver loads and unloads, from calls of its functions. CUPTI ([`super::subscriber`]) or the
+//! functions that the shared library wraps ([`super::wrapped`]) report these calls. Here the registry is filled, and events
+//! are reported before and after modules are unloaded.
 //!
 //! The driver holds no locks during these reports, so a drain may run.
 
@@ -17,7 +17,7 @@ use std::ffi::{CStr, OsStr, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What a function does.
+/// The effect of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     CreateContext,
@@ -94,8 +94,8 @@ impl Kind {
         matches!(self, CreateContext | RetainPrimary)
     }
 
-    /// Whether a function loads code whose kernels can only be launched when the call is over. A new context may get that of
-    /// all libraries (CUDA_MODULE_LOADING=EAGER).
+    /// Whether a function loads code whose kernels can only be launched when the call is over. A new context may get
+    /// the code of all libraries (CUDA_MODULE_LOADING=EAGER).
     fn loads(self) -> bool {
         self.creates()
             || matches!(

@@ -1,4 +1,4 @@
-//! CUPTI's callbacks. They pass on what the driver loads, and the calls of its functions ([`super::observed`]).
+//! CUPTI's callbacks. They pass on the modules that the driver loads, and the calls of its functions ([`super::observed`]).
 //!
 //! Callbacks about resources run while the driver holds its locks: they only change the registry. Callbacks about API
 //! calls run without these locks, so events are reported there, and a drain may run.
@@ -48,7 +48,7 @@ const OFF: &str = "none";
 
 static WAS_STARTED: AtomicBool = AtomicBool::new(false);
 
-/// The subscriber, and what it needs to observe more.
+/// The subscriber, and the functions to observe more.
 struct Subscribed {
     handle: CUpti_SubscriberHandle,
     enable: cuptiEnableCallback,
@@ -290,7 +290,7 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
 }
 
 /// # Safety
-/// `data` is that of a callback with this number.
+/// `data` is from a callback with this number.
 unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
     match id {
         CUPTI_CBID_RESOURCE_CONTEXT_CREATED if !primary::is_creating_green() => {

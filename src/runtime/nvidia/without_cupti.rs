@@ -1,4 +1,4 @@
-//! What CUPTI reports about loaded modules, found without it: the functions that the shared library wraps
+//! Finds loaded modules without CUPTI: the functions that the shared library wraps
 //! ([`super::wrapped`]) give the code that the program loads, the driver the module that it has made of it.
 //!
 //! The driver does not say which image of a fat binary it uses, nor in which contexts it has loaded a library. So the image
@@ -175,7 +175,7 @@ pub fn load(driver: &Driver, context: CUcontext, handle: CUlibrary) -> Vec<Execu
     }
 }
 
-/// What the driver has made of code.
+/// The driver's object for code.
 #[derive(Clone, Copy)]
 enum Source {
     Module(CUmodule),

@@ -1,5 +1,5 @@
-//! What the wrappers of the driver's functions (`exports/cuda.rs`) do in a call: they report what the program loads if CUPTI
-//! is not used.
+//! The work of the wrappers of the driver's functions (`exports/cuda.rs`): they report the code that the program loads if
+//! CUPTI is not used.
 
 use super::observed;
 use super::registry::registry;
@@ -30,7 +30,7 @@ pub fn handed_out() {
 /// Calls a function of the driver, and reports the call if modules are found without CUPTI.
 ///
 /// # Safety
-/// The arguments are those of the function with this number.
+/// These are the arguments of the function with this number.
 pub unsafe fn observe(
     id: c_uint,
     arguments: *const c_void,
@@ -68,7 +68,7 @@ pub unsafe fn observe(
 /// Reports a call as CUPTI does.
 ///
 /// # Safety
-/// The arguments are those of the function with this number. `result`: null before the call.
+/// These are the arguments of the function with this number. `result`: null before the call.
 unsafe fn report(id: c_uint, arguments: *const c_void, result: *const CUresult) {
     let Some(kind) = observed::kind(id) else {
         return;

@@ -27,7 +27,7 @@ pub struct CallRecord {
     pub function: &'static str,
     /// `gettid` of the thread that called.
     pub thread: u32,
-    /// What it returned (`hipError_t`); 0 if the function does not return an error code.
+    /// The error code that it returned (`hipError_t`); 0 if the function does not return an error code.
     pub status: i32,
     /// Id of the stream that its arguments name, 0 for none.
     pub stream: u32,

@@ -1,4 +1,4 @@
-//! The program's copies and fills: what the thread that requests them does. In the steady state, this takes none of
+//! The program's copies and fills: the work of the thread that requests them. In the steady state, this takes none of
 //! devprof's locks, allocates nothing and makes no system call. The program's own completion signal stays in place
 //! ([`watched_signals`]).
 

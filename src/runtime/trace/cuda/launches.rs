@@ -45,7 +45,7 @@ pub static QUEUES: ThreadQueues<Entry> = ThreadQueues::new();
 /// The calls whose records may still arrive, by CUPTI's number, which it uses again after 2^32 calls.
 ///
 /// Calls of a graph have any number of records, and those in a stream capture have none. So the oldest entries are
-/// forgotten when there are too many: those of the generation before the current one.
+/// forgotten when there are too many: the entries of the generation before the current one.
 #[derive(Default)]
 pub struct Launches {
     new: HashMap<u32, Launch>,
@@ -75,7 +75,7 @@ impl Launches {
         }
     }
 
-    /// The call with this number. The entry of a call that submits a single kernel is removed, and so is that of the call
+    /// The call with this number. The entry of a call that submits a single kernel is removed, and so is the entry of the call
     /// around it: only one of them has the record.
     pub fn find(&mut self, correlation: u32) -> Option<Launch> {
         let launch = *self.get(correlation)?;

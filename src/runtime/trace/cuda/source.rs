@@ -30,7 +30,7 @@ macro_rules! set_origin {
     };
 }
 
-/// What is constant in all runs of a kernel.
+/// The constants of all runs of a kernel.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct KernelKey {
     /// The address of the name, which all runs of a kernel have in common.

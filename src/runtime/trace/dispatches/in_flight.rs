@@ -14,9 +14,9 @@ use crate::trace::hsa::watched_signals::{Completed, Watch};
 use crate::trace::queues::fifo::{Consumer, Producer, fifo};
 use hsa_abi::SignalHandle;
 
-/// Operations on signals: HSA's, or those of a test's model.
+/// Operations on signals: HSA's, or a test model's.
 pub trait Signals {
-    /// The value, loaded with acquire order: what the GPU wrote before it decremented the signal is visible.
+    /// The value, loaded with acquire order: the GPU's writes before it decremented the signal are visible.
     fn value(&self, signal: SignalHandle) -> i64;
     /// Sets the value to 1.
     fn reset(&self, signal: SignalHandle);
@@ -138,7 +138,7 @@ impl CompletionSide {
         first >= count
     }
 
-    /// Processes complete entries: `on_complete` gets each of them once, those of one call in the queue's order. It may
+    /// Processes complete entries: `on_complete` gets each of them once, per call in the queue's order. It may
     /// read their signals only during the call. Returns the number of entries.
     pub fn poll(&mut self, signals: &impl Signals, mut on_complete: impl FnMut(&[Entry])) -> usize {
         let mut all = 0;

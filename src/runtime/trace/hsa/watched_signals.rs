@@ -11,7 +11,7 @@
 //! signal for the next packet.
 //!
 //! **A signal that is changed during a read.** The completion thread reads the signal first. Then it takes the watch
-//! with a compare-and-swap, which fails if the watch was captured meanwhile. In this case it discards what it has read.
+//! with a compare-and-swap, which fails if the watch was captured meanwhile. In this case it discards the result.
 //!
 //! **A signal that is destroyed during a read.** ROCr's ordinary signals stay mapped until HSA is shut down
 //! (`SharedSignalPool_t`, signal.cpp), but the memory of a signal for other processes is unmapped when the signal is
@@ -127,7 +127,7 @@ pub fn destroying(signal: SignalHandle) {
     if_in_use(|table| table.destroying(&HsaSignals, signal));
 }
 
-/// What completes a watched signal.
+/// The work that completes a watched signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A packet in a queue with profiling. Its times are ticks of the agent's clock.
@@ -159,12 +159,12 @@ impl Watch {
 pub struct Completed {
     /// See [`Kind`]. `None`: unknown.
     pub time: Option<DispatchTime>,
-    /// What the packet processor has written to the signal of a [`Kind::Copy`] that a kernel of ROCr executed, in ticks
-    /// of the agent's clock; 0 if that is unknown.
+    /// The times that the packet processor has written to the signal of a [`Kind::Copy`] that a kernel of ROCr executed, in
+    /// ticks of the agent's clock; 0 if that is unknown.
     pub raw: DispatchTime,
 }
 
-/// Reads signals: HSA's, or those of a test's model.
+/// Reads signals: HSA's, or a test model's.
 pub trait ReadSignal {
     /// The value, loaded with acquire order. `None`: the signal cannot be watched (for example a doorbell).
     fn value(&self, signal: SignalHandle) -> Option<i64>;
@@ -518,7 +518,7 @@ impl Table {
         &self.buckets[hash as usize % BUCKETS]
     }
 
-    /// The slots in the signal's bucket that refer to it: the one of its watch, and those of earlier watches that a
+    /// The slots in the signal's bucket that refer to it: the slot of its watch, and slots of earlier watches that a
     /// thread is about to remove.
     #[inline]
     fn slots_of(&self, signal: SignalHandle) -> impl Iterator<Item = u32> {
@@ -540,7 +540,7 @@ impl Table {
         }
         let (mut time, mut raw) = (None, DispatchTime::default());
         if value == 0 {
-            // Otherwise the times are those of an earlier packet.
+            // Otherwise the times are from an earlier packet.
             let written = Some(signals.raw_time(signal))
                 .filter(|time| time.end != slot.end.load(Ordering::Relaxed));
             if slot.is_copy.load(Ordering::Relaxed) != 0 {

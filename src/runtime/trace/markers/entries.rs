@@ -1,4 +1,4 @@
-//! The program's markers: what each thread passes to the completion thread. [`super::ranges`] makes ranges of it.
+//! The program's markers: each thread passes entries to the completion thread. [`super::ranges`] makes ranges of it.
 //!
 //! A marker costs one read of the clock and a copy of its message: no lock, no allocation and no system
 //! call in the steady state. A message that does not fit into an entry continues in the next ones.

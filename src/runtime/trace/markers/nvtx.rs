@@ -1,6 +1,6 @@
 //! NVTX: the markers of CUDA programs. NVTX is in the program's own code. It loads the library that NVTX_INJECTION64_PATH
 //! names, and calls its function `InitializeInjectionNvtx2`, which sets the functions that NVTX calls from then on. FFI: the
-//! signatures are those of `nvtx3/nvToolsExt.h`.
+//! signatures are from `nvtx3/nvToolsExt.h`.
 //!
 //! A handle of a domain is its number. A handle of a registered string is the address of its copy, which is never freed.
 

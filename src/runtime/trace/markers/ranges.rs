@@ -1,7 +1,7 @@
 //! Pairs the beginnings and ends of the program's ranges, and makes records of them and of marks. Used under the
 //! session's lock.
 //!
-//! A thread's entries are in order, those of different threads are not: the end of a process range may be collected
+//! A thread's entries are in order, entries of different threads are not: the end of a process range may be collected
 //! before its beginning, which is then collected in the next round.
 
 use super::domains;
@@ -24,7 +24,7 @@ pub fn range_in(domain: usize, id: u64) -> u64 {
     (domain as u64) << 48 | id
 }
 
-/// What a thread has done.
+/// An action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `value`: see [`level_in`].
@@ -117,7 +117,7 @@ impl Open {
     }
 }
 
-/// What is known about the entries of one thread.
+/// The state of the entries of one thread.
 #[derive(Default)]
 pub struct ThreadRanges {
     /// The ranges that are not popped.
@@ -185,7 +185,7 @@ impl Ranges {
                 self.write(marker::MARK, 0, open, End::of(&entry), to);
             }
             Action::Push => {
-                // Ranges that were popped by an entry in another queue, that of a signal handler.
+                // Ranges that were popped by an entry in another queue, the queue of a signal handler.
                 let new = Open::begin(&entry, &text, to);
                 thread
                     .open
@@ -234,8 +234,8 @@ impl Ranges {
         }
     }
 
-    /// A round of all threads is over. The beginning of a range precedes its end, so what was not found until now does
-    /// not exist.
+    /// A round of all threads is over. The beginning of a range precedes its end, so a beginning that was not found until now
+    /// does not exist.
     pub fn end_round(&mut self) {
         let round = self.round;
         self.ends.retain(|_, (_, ended)| *ended == round);
@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(
             test.records(),
             [
-                // It ends when it starts, because the test's clock is not that of the threads.
+                // It ends when it starts, because the test's clock is not the threads' clock.
                 (process, 1, 2, 2, true),
                 (process, 2, 4, 5, false),
                 (process, 3, 5, 6, true),

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 /// behind, further entries are dropped and counted.
 const MAX_SEGMENTS: u64 = 4096;
 
-/// The queues of all threads. `S`: what the collector keeps for each queue.
+/// The queues of all threads. `S`: the collector's state for each queue.
 pub struct ThreadQueues<T: Copy + Send + 'static, S = ()> {
     own: ThreadValue<Producer<T>>,
     /// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.

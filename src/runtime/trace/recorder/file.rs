@@ -57,7 +57,7 @@ pub struct TraceFile {
     deferred: VecDeque<[u8; RECORD_SIZE]>,
 }
 
-/// The last texts: those since the last change of generations, and those of the generation before.
+/// The last texts: since the last change of generations, and from the generation before.
 #[derive(Default)]
 struct Messages {
     new: HashMap<String, u32>,
@@ -77,7 +77,7 @@ impl Messages {
     }
 
     fn add(&mut self, text: &str, id: u32) {
-        // An estimate of what the entry needs in addition to the text.
+        // An estimate of the entry's size without the text.
         let size = text.len() + 64;
         if self.size + size > GENERATION {
             self.old = std::mem::take(&mut self.new);
@@ -89,7 +89,7 @@ impl Messages {
 }
 
 /// Another process may truncate the file: a write to a mapped page beyond the end of the file raises SIGBUS. And the
-/// program may close the file's descriptor: it is that of another file then, sooner or later.
+/// program may close the file's descriptor: sooner or later it is another file's descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Unchecked,
@@ -221,7 +221,7 @@ impl TraceFile {
         self.check()
     }
 
-    /// What is written next may be written much later: the file is checked again.
+    /// The next write may be much later: the file is checked again.
     fn end_batch(&mut self) {
         if self.state == State::Complete {
             self.state = State::Unchecked;
@@ -415,7 +415,7 @@ mod tests {
             let (_directory, path, mut file) = new_file();
             file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
             file.publish();
-            // What is checked here says nothing about the time of the next record.
+            // This check says nothing about the time of the next record.
             assert!(file.is_complete());
             let other = File::options().write(true).open(&path).expect("a trace");
             other.set_len(keep).expect("truncated");

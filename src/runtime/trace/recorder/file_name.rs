@@ -118,7 +118,7 @@ fn remove_old(path: &Path, new: &Header) -> Option<Obstacle> {
     (!is_removed).then_some(Obstacle::InUse)
 }
 
-/// What is known about the trace that has the name.
+/// The trace that has the name.
 struct Trace {
     header: Header,
     is_closed: bool,

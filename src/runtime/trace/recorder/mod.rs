@@ -1,4 +1,4 @@
-//! The recorder: the trace file, and the tables of what its records refer to: agents, kernels, queues, streams and texts.
+//! The recorder: the trace file, and the tables to which its records refer: agents, kernels, queues, streams and texts.
 //! Sources of records call it with plain data. It knows no GPU runtime, except for the clock.
 
 mod agents;

@@ -1,4 +1,4 @@
-//! Selects the start and end time of a dispatch or copy, and their clock, from what the GPU runtime reports.
+//! Selects the start and end time of a dispatch or copy, and their clock, from the times that the GPU runtime reports.
 
 use hsa_abi::DispatchTime;
 use std::ops::RangeInclusive;
