@@ -260,7 +260,7 @@ pub trait Runtime: Sync {
         _executable: ExecutableId,
         _range: &Range<u64>,
     ) -> Result<Vec<(Range<u64>, u64)>, Error> {
-        Err(self.without_copies())
+        Err(Error::Unsupported("copies of counters", self.name()))
     }
 
     /// Where a code object was loaded from, for a message.
@@ -312,7 +312,7 @@ pub trait Runtime: Sync {
         _bytes: &[u8],
         _limit: Duration,
     ) -> Result<(), Error> {
-        Err(self.without_copies())
+        Err(Error::Unsupported("copies of counters", self.name()))
     }
 
     /// The units of an agent. `None`: the device runtime cannot read the number of a unit.
@@ -333,7 +333,7 @@ pub trait Runtime: Sync {
         _agent: AgentId,
         _size: usize,
     ) -> Result<u64, Error> {
-        Err(self.without_copies())
+        Err(Error::Unsupported("copies of counters", self.name()))
     }
 
     /// Frees what [`allocate`](Runtime::allocate) has returned. No kernel that uses it may run.
@@ -351,11 +351,6 @@ pub trait Runtime: Sync {
 
     /// Releases what the requests above have allocated. The runtime is about to be shut down.
     fn release(&self) {}
-
-    /// The error of the methods with which a drain sets up copies of counters, for a runtime that does it differently.
-    fn without_copies(&self) -> Error {
-        Error::Unsupported("copies of counters", self.name())
-    }
 }
 
 /// A wait for running kernels.

@@ -339,17 +339,13 @@ fn elf_size(header: &[u8], table_end: usize, sections: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::image::tests::fixture;
     use super::*;
 
     const PTX: u16 = 1;
     const CUBIN: u16 = 2;
     const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
     const FAMILY_SPECIFIC: u64 = 0x20_0000;
-
-    fn cubin_bytes() -> Vec<u8> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/counted.cubin");
-        std::fs::read(path).unwrap()
-    }
 
     /// An entry of a fat binary, with its header.
     fn entry_bytes(kind: u16, arch: u32, flags: u64, content: &[u8]) -> Vec<u8> {
@@ -374,7 +370,7 @@ mod tests {
 
     /// An instrumented cubin, recognizable by its last byte.
     fn counting(n: u8) -> Vec<u8> {
-        [cubin_bytes().as_slice(), &[n]].concat()
+        [fixture().as_slice(), &[n]].concat()
     }
 
     /// The image that the driver uses.
@@ -436,7 +432,7 @@ mod tests {
 
     #[test]
     fn single_images_run_on_every_device() {
-        let cubin = cubin_bytes();
+        let cubin = fixture();
         let expected = Content::Counting(cubin.clone().into());
         assert_eq!(first(&Code::read(&cubin).unwrap(), 75), expected);
         let ptx = b"// PTX\n.version 8.8\n.global .align 1 .b8 __llvm_prf_nm[3] = {1, 2, 3};\n";
@@ -466,12 +462,7 @@ mod tests {
     #[test]
     fn only_headers_and_symbols_are_read() {
         const PAGE: usize = 4096;
-        let mut plain = cubin_bytes();
-        for at in 0..plain.len() - 8 {
-            if plain[at..].starts_with(b"__profd_") {
-                plain[at] = b'x';
-            }
-        }
+        let mut plain = image::tests::plain();
         // Code is in the second page of the cubin, and the compressed entry fills pages, too.
         assert!(plain.len() > 3 * PAGE);
         plain.resize(plain.len().next_multiple_of(PAGE) - fatbin::ENTRY, 0);
@@ -495,7 +486,7 @@ mod tests {
 
     #[test]
     fn code_in_memory_is_as_long_as_its_headers_say() {
-        let mut cubin = cubin_bytes();
+        let mut cubin = fixture();
         let size = cubin.len();
         let plain = Code::read(&cubin);
         // The bytes after it in memory do not belong to it.

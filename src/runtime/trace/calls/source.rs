@@ -28,10 +28,6 @@ impl Source for Calls {
         }
     }
 
-    fn stop(&mut self, to: &mut Recorder) {
-        self.poll(to);
-    }
-
     fn has_work(&self) -> bool {
         QUEUES.has_entries()
     }

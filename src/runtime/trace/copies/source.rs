@@ -2,11 +2,12 @@
 
 use super::requests::{self, Copy, QUEUES};
 use crate::gpu::observers::Owner;
+use crate::gpu::traced::Agent;
 use crate::trace::devices;
 use crate::trace::hsa;
 use crate::trace::hsa::watched_signals::{self, Completed};
 use crate::trace::recorder::times::{Interval, RecordedTime, ReportedTimes};
-use crate::trace::recorder::{Agent, AgentKey, Recorder, clock};
+use crate::trace::recorder::{AgentKey, Recorder, clock};
 use crate::trace::session::{Mark, Progress, Runtime, Source};
 use hsa_abi::AgentHandle;
 use tracefile::format::{Count, MemoryCopy, NO_AGENT, Record, direction, flag};
@@ -225,11 +226,8 @@ mod tests {
     #[test]
     fn the_direction_is_that_of_the_agents() {
         let agent = |is_gpu| Agent {
-            key: AgentKey::Hsa(1),
-            index: 0,
-            frequency: 0,
-            target: String::new(),
             is_gpu,
+            ..Agent::default()
         };
         let (gpu, cpu) = (agent(true), agent(false));
         let named = Owner::Agent(AgentId::Hsa(1));

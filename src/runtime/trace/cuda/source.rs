@@ -90,10 +90,6 @@ impl Source for Activities {
         progress
     }
 
-    fn stop(&mut self, to: &mut Recorder) {
-        self.poll(to);
-    }
-
     fn end(&mut self, to: &mut Recorder) {
         if delivery::was_idle() {
             self.report_missing(u64::MAX, to);

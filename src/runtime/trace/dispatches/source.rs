@@ -265,8 +265,9 @@ fn record_completed(
     signal_times: &mut SignalTimes,
     to: &mut Recorder,
 ) -> usize {
+    let key = to.agents.key(queue.agent);
     let agent = to.agents.get(queue.agent);
-    let (key, index, agent_frequency) = (agent.key, agent.index, agent.frequency);
+    let (index, agent_frequency) = (agent.index, agent.frequency);
     let frequency = to.frequency;
     queue.completion_side.poll(&HsaSignals, |entries| {
         let observed = clock::now();

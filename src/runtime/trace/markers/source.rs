@@ -38,10 +38,6 @@ impl Source for Markers {
         }
     }
 
-    fn stop(&mut self, to: &mut Recorder) {
-        self.poll(to);
-    }
-
     /// Records the ranges that have not ended.
     fn end(&mut self, to: &mut Recorder) {
         self.poll(to);

@@ -9,9 +9,9 @@ mod kernels;
 pub mod streams;
 pub mod times;
 
-pub use agents::{Agent, AgentKey};
+pub use agents::AgentKey;
 
-use crate::gpu::traced::{self, Kernel, Registers};
+use crate::gpu::traced::{Agent, Kernel, Registers};
 use crate::sys::env::host_name;
 use agents::Agents;
 use file::TraceFile;
@@ -63,7 +63,7 @@ impl Recorder {
     }
 
     /// Records a new agent. Returns its number. `None`: it is not recorded.
-    pub fn add_agent(&mut self, key: AgentKey, found: Option<traced::Agent>) -> Option<usize> {
+    pub fn add_agent(&mut self, key: AgentKey, found: Option<Agent>) -> Option<usize> {
         if let Some(found) = &found {
             let mut record = format::Agent::new(found.index.into(), 0);
             record.frequency = found.frequency.into();

@@ -11,7 +11,9 @@ pub trait Source: Any + Send {
     fn poll(&mut self, to: &mut Recorder) -> Progress;
 
     /// Records work in flight as unfinished. It may be called again, for later work.
-    fn stop(&mut self, to: &mut Recorder);
+    fn stop(&mut self, to: &mut Recorder) {
+        self.poll(to);
+    }
 
     /// The trace is about to end: [`Source::stop`] follows, after this was called for all sources.
     fn end(&mut self, _to: &mut Recorder) {}
