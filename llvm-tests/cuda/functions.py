@@ -61,15 +61,14 @@ def functions(include, api, prefix, numbers, arguments, stream):
 
 
 def table(include):
-    """The rows of each API: number, and the rest of the line."""
+    """The rows of each API: number, and the end of the line."""
     program = ["#include <cupti.h>", "#include <cuda_runtime_api.h>", "#include <stddef.h>", "#include <stdio.h>"]
     program += ["int main(void) {"]
     for api in APIS:
         for number, name, work, where in sorted(functions(include, *api)):
             program.append(f'printf("{api[0]} {number} work: {work}, stream: ");')
             program.append(f"printf({where});")
-            per_thread = "true" if re.search("_pt[ds]s?z?(_|$)", name) else "false"
-            program.append(f'puts(", is_per_thread: {per_thread} }}, // {name}");')
+            program.append(f'puts(" }}, // {name}");')
     program.append("return 0; }")
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder, "functions.c"), Path(folder, "functions")
@@ -83,6 +82,23 @@ def table(include):
     return rows
 
 
+def pairs(rows):
+    """Merges each function that uses the default stream of the calling thread with the same function that does not. Rows of
+    (number, number of the former or 0, the end of the line)."""
+    per_thread = re.compile("_pt[ds]s?z?(?=_|$)")
+    # The versions of the runtime's functions are those of the toolkit.
+    key = lambda end: re.sub(r"_v\d{4,}$", "", per_thread.sub("", end))
+    others, same = {}, {}
+    for number, end in rows:
+        if not per_thread.search(end):
+            others.setdefault(key(end), []).append((number, end))
+    for number, end in rows:
+        if per_thread.search(end):
+            [other] = [of for of, _ in others[key(end)] if of not in same]
+            same[other] = number
+    return [(number, same.get(number, 0), end) for numbered in others.values() for number, end in numbered]
+
+
 tables = [table(include) for include in includes]
 print(HEADER, end="")
 for api in APIS:
@@ -91,6 +107,6 @@ for api in APIS:
         rows.update(of_version[api[0]])
     print(f"\n/// Functions of the {api[0].lower()} API, in ascending order of their numbers.")
     print(f"#[rustfmt::skip]\npub static {api[0]}: &[Function] = &[")
-    for number, rest in sorted(rows.items()):
-        print(f"    Function {{ number: {number}, {rest}")
+    for number, per_thread, end in sorted(pairs(sorted(rows.items()))):
+        print(f"    Function {{ number: {number}, per_thread: {per_thread}, {end}")
     print("];")

@@ -128,7 +128,7 @@ pub struct CUpti_CallbackData {
     pub callbackSite: c_uint,
     /// The function's name.
     pub functionName: *const c_char,
-    /// The function's arguments: a struct, such as [`cuModuleLoad_params`].
+    /// The function's arguments: a struct, such as [`cuModuleLoadData_params`].
     pub functionParams: *const c_void,
     /// When the call is over, the function's result.
     pub functionReturnValue: *const c_void,
@@ -192,24 +192,14 @@ pub const CUPTI_SUBSCRIBER_PARAMS_SIZE_13_0: usize = 32;
 /// The size of a subscriber's name, bytes.
 pub const CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN: usize = 64;
 
-/// `cuModuleLoad_params`. The other functions that load modules have the same first argument.
-#[derive(Debug)]
-#[repr(C)]
-pub struct cuModuleLoad_params {
-    /// Gets the module.
-    pub module: *const CUmodule,
-    /// The file's name.
-    pub fname: *const c_char,
-}
-
-/// The first arguments of `cuModuleLoadData_params` and `cuModuleLoadDataEx_params`. Those of
-/// `cuModuleLoadFatBinary_params` have the same types.
+/// The first arguments of `cuModuleLoadData_params` and `cuModuleLoadDataEx_params`. The arguments of the other functions
+/// that load modules have the same types.
 #[derive(Debug)]
 #[repr(C)]
 pub struct cuModuleLoadData_params {
     /// Gets the module.
     pub module: *const CUmodule,
-    /// The code.
+    /// The code, or for `cuModuleLoad` the file's name.
     pub image: *const c_void,
 }
 
@@ -357,10 +347,10 @@ pub enum StreamArgument {
 pub struct Function {
     /// Its number in callbacks.
     pub number: c_uint,
+    /// The number of the same function that uses the default stream of the calling thread, 0 if there is none.
+    pub per_thread: c_uint,
     /// What it submits.
     pub work: Work,
     /// Where its stream is.
     pub stream: StreamArgument,
-    /// Its default stream is that of the calling thread.
-    pub is_per_thread: bool,
 }

@@ -3,26 +3,13 @@
 use super::api::{check, loaded_api};
 use super::query;
 use crate::gpu::runtime::Error;
+use crate::gpu::traced::Agent;
 use crate::support::settings::settings;
 use hsa_abi::{
     AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
     HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, HSA_DEVICE_TYPE_CPU,
     HSA_DEVICE_TYPE_GPU, Status,
 };
-
-pub struct Description {
-    pub is_gpu: bool,
-    /// Index in HSA's list of all agents.
-    pub index: u32,
-    /// A GPU's target, or a CPU's name.
-    pub target: String,
-    pub product: Option<String>,
-    pub node: u32,
-    /// A CPU's cores.
-    pub compute_units: u32,
-    /// Ticks of its clock per second; 0 if unknown.
-    pub frequency: u64,
-}
 
 /// The process's GPUs.
 pub fn all() -> Vec<AgentHandle> {
@@ -61,7 +48,7 @@ pub fn index_of_hip_device(number: u64) -> Option<u32> {
 }
 
 /// The description of a GPU or a CPU; `None` for another agent.
-pub fn describe(handle: AgentHandle) -> Result<Option<Description>, Error> {
+pub fn describe(handle: AgentHandle) -> Result<Option<Agent>, Error> {
     let api = loaded_api()?;
     let all = query::all_agents(api)?;
     // It may be an argument of the program's copy, and invalid.
@@ -102,7 +89,7 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Description>, Error> {
         )
     };
     let product = query::string(&product).trim().to_owned();
-    Ok(Some(Description {
+    Ok(Some(Agent {
         is_gpu,
         index: index as u32,
         target: query::agent(api, handle)?.name,

@@ -3,32 +3,9 @@
 use super::api::loaded_api;
 use super::query;
 use crate::gpu::runtime::Error;
+use crate::gpu::traced::{Kernel, Registers};
 use hsa_abi::{AgentHandle, ExecutableHandle, Status};
 use std::ffi::c_void;
-
-/// The register counts in a kernel's descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Registers {
-    pub vgprs: u16,
-    pub accum_vgprs: u16,
-    pub sgprs: u16,
-}
-
-/// A kernel symbol of a frozen executable.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Kernel {
-    /// Without the `.kd` of the descriptor's symbol.
-    pub name: String,
-    /// Index of the agent.
-    pub agent: u32,
-    /// Bytes.
-    pub kernarg: u32,
-    /// Bytes per workgroup.
-    pub lds: u32,
-    /// Bytes per work-item.
-    pub scratch: u32,
-    pub registers: Option<Registers>,
-}
 
 /// The kernels of an executable on a GPU, with the addresses of their descriptors, by which packets refer to them.
 pub fn kernels(
@@ -67,7 +44,8 @@ pub fn kernels(
                     let descriptor = unsafe { host.cast::<[u8; 64]>().read_unaligned() };
                     registers(&descriptor, target)
                 })
-                .flatten();
+                .flatten()
+                .unwrap_or(Registers::Unknown);
             let kernel = Kernel {
                 name: symbol.name,
                 agent: index,
@@ -129,7 +107,7 @@ pub fn registers(descriptor: &[u8; 64], target: &str) -> Option<Registers> {
         // Each wave has all scalar registers.
         _ => 128,
     };
-    Some(Registers {
+    Some(Registers::Amd {
         vgprs,
         accum_vgprs,
         sgprs,

@@ -180,7 +180,7 @@ mod own {
     }
 
     pub unsafe extern "C" fn roctxRangePop() -> c_int {
-        markers::pop().map_or(-1, |level| level as c_int)
+        markers::pop(0).map_or(-1, |level| level as c_int)
     }
 
     pub unsafe extern "C" fn roctxRangeStartA(_: Text) -> u64 {
@@ -241,7 +241,7 @@ mod recorded {
     pub unsafe extern "C" fn roctxRangePushA(message: Text) -> c_int {
         let level = guarded_hot(Cost::Markers, 0, || {
             // SAFETY: the caller's argument.
-            markers::push(unsafe { bytes(message) })
+            markers::push(0, unsafe { bytes(message) })
         });
         let real = super::roctxRangePushA::real();
         // SAFETY: the caller's argument.
@@ -252,7 +252,7 @@ mod recorded {
         let real = super::roctxRangePop::real();
         // SAFETY: a function without arguments.
         let level = real.map(|real| unsafe { real() });
-        let own = guarded_hot(Cost::Markers, None, markers::pop);
+        let own = guarded_hot(Cost::Markers, None, || markers::pop(0));
         level.unwrap_or(own.map_or(-1, |level| level as c_int))
     }
 

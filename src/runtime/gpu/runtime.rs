@@ -247,17 +247,21 @@ pub trait Runtime: Sync {
     /// The variable of an executable on an agent with this name.
     fn variable(
         &self,
-        executable: ExecutableId,
-        agent: AgentId,
-        name: &CStr,
-    ) -> Result<Option<Variable>, Error>;
+        _executable: ExecutableId,
+        _agent: AgentId,
+        _name: &CStr,
+    ) -> Result<Option<Variable>, Error> {
+        Ok(None)
+    }
 
     /// Where device code accesses `range`: parts of it, each with the address that device code uses for its first byte.
     fn device_addresses(
         &self,
-        executable: ExecutableId,
-        range: &Range<u64>,
-    ) -> Result<Vec<(Range<u64>, u64)>, Error>;
+        _executable: ExecutableId,
+        _range: &Range<u64>,
+    ) -> Result<Vec<(Range<u64>, u64)>, Error> {
+        Err(Error::Unsupported("copies of counters", self.name()))
+    }
 
     /// Where a code object was loaded from, for a message.
     fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String>;
@@ -303,14 +307,18 @@ pub trait Runtime: Sync {
     /// Fails if the copy takes longer than `limit`. It may still be executed then.
     fn write(
         &self,
-        agent: AgentId,
-        address: u64,
-        bytes: &[u8],
-        limit: Duration,
-    ) -> Result<(), Error>;
+        _agent: AgentId,
+        _address: u64,
+        _bytes: &[u8],
+        _limit: Duration,
+    ) -> Result<(), Error> {
+        Err(Error::Unsupported("copies of counters", self.name()))
+    }
 
     /// The units of an agent. `None`: the device runtime cannot read the number of a unit.
-    fn units(&self, agent: &Agent) -> Result<Option<Units>, Error>;
+    fn units(&self, _agent: &Agent) -> Result<Option<Units>, Error> {
+        Ok(None)
+    }
 
     /// The memory of an agent.
     fn memory(&self, _agent: &Agent) -> Memory {
@@ -319,11 +327,17 @@ pub trait Runtime: Sync {
 
     /// Allocates `size` bytes of the agent's own memory, for the kernels of an executable. The contents are undefined.
     /// Returns the address, which device code uses, too: a multiple of 256.
-    fn allocate(&self, executable: ExecutableId, agent: AgentId, size: usize)
-    -> Result<u64, Error>;
+    fn allocate(
+        &self,
+        _executable: ExecutableId,
+        _agent: AgentId,
+        _size: usize,
+    ) -> Result<u64, Error> {
+        Err(Error::Unsupported("copies of counters", self.name()))
+    }
 
     /// Frees what [`allocate`](Runtime::allocate) has returned. No kernel that uses it may run.
-    fn free(&self, address: u64);
+    fn free(&self, _address: u64) {}
 
     /// Writes the agent's caches back to its memory, and invalidates them. False if that takes longer than `limit`.
     fn write_back(&self, agent: AgentId, limit: Duration) -> Result<bool, Error>;
@@ -336,7 +350,7 @@ pub trait Runtime: Sync {
     fn wait(&self, all: bool, limit: Duration) -> Box<dyn Wait>;
 
     /// Releases what the requests above have allocated. The runtime is about to be shut down.
-    fn release(&self);
+    fn release(&self) {}
 }
 
 /// A wait for running kernels.

@@ -1,4 +1,4 @@
-//! CUPTI's activity records: the buffers that CUPTI fills, and what the records say.
+//! CUPTI's activity records: the buffers that CUPTI fills, and their decoding.
 //!
 //! CUPTI fills the buffers on the program's threads and on a thread of its own. The trace's thread takes the full ones
 //! ([`take_full`]) and reads them, so CUPTI's callbacks only move buffers.
@@ -29,14 +29,8 @@ pub struct Full {
     memory: Memory,
     /// Bytes.
     valid: usize,
-    is_complete: bool,
-}
-
-impl Full {
-    /// Whether the kernels and copies of all records are complete.
-    pub fn is_complete(&self) -> bool {
-        self.is_complete
-    }
+    /// The kernels and copies of all records are complete.
+    pub is_complete: bool,
 }
 
 /// Which buffers CUPTI is asked for.
@@ -128,20 +122,18 @@ pub fn prepare(
             (functions.cuptiActivityRegisterCallbacks)(requested, completed),
         )?;
     }
-    KINDS.get_or_init(|| match copies {
-        true => &[
-            CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-            CUPTI_ACTIVITY_KIND_MEMCPY,
-            CUPTI_ACTIVITY_KIND_MEMCPY2,
-            CUPTI_ACTIVITY_KIND_MEMSET,
-        ],
-        false => &[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL],
-    });
+    const ALL: &[u32] = &[
+        CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+        CUPTI_ACTIVITY_KIND_MEMCPY,
+        CUPTI_ACTIVITY_KIND_MEMCPY2,
+        CUPTI_ACTIVITY_KIND_MEMSET,
+    ];
+    KINDS.get_or_init(|| if copies { ALL } else { &ALL[..1] });
     FUNCTIONS.get_or_init(|| functions);
     Ok(())
 }
 
-/// Starts or stops recording. What was submitted before a stop is recorded when it is complete.
+/// Starts or stops recording. Work that was submitted before a stop is recorded when it is complete.
 pub fn set_enabled(is_on: bool) -> Result<(), Unrecorded> {
     let (Some(functions), Some(kinds)) = (FUNCTIONS.get(), KINDS.get()) else {
         return Ok(());
@@ -157,12 +149,11 @@ pub fn set_enabled(is_on: bool) -> Result<(), Unrecorded> {
     for &kind in *kinds {
         // SAFETY: kinds of the header.
         unsafe {
-            match is_on {
-                true => check("cuptiActivityEnable", (functions.cuptiActivityEnable)(kind))?,
-                false => check(
-                    "cuptiActivityDisable",
-                    (functions.cuptiActivityDisable)(kind),
-                )?,
+            if is_on {
+                check("cuptiActivityEnable", (functions.cuptiActivityEnable)(kind))?;
+            } else {
+                let disabled = (functions.cuptiActivityDisable)(kind);
+                check("cuptiActivityDisable", disabled)?;
             }
         }
     }
@@ -254,7 +245,7 @@ unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, _: usize, 
     });
 }
 
-/// A stream is devprof's: what runs on it is not passed on by [`read`]. To be called before it is used.
+/// A stream is devprof's: [`read`] does not pass on its activities. To be called before it is used.
 pub fn add_own_stream(context: CUcontext, stream: CUstream) -> Result<(), Unrecorded> {
     let Some(functions) = FUNCTIONS.get() else {
         return Ok(());

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reported {
-    /// Those that submit work, and those of [`PROFILER`].
+    /// Calls that submit work, and calls of the functions in [`PROFILER`].
     Submitting = 1,
     All,
 }
@@ -41,7 +41,10 @@ pub fn submitting() -> impl Iterator<Item = (c_uint, c_uint)> {
         let submitting = functions
             .iter()
             .filter(|function| function.work != Work::Nothing);
-        submitting.map(move |function| (domain, function.number))
+        let numbers = submitting.flat_map(|function| [function.number, function.per_thread]);
+        // 0 is the number of no function.
+        let numbers = numbers.filter(|&number| number != 0);
+        numbers.map(move |number| (domain, number))
     })
 }
 
@@ -63,8 +66,11 @@ const fn positions(functions: &[Function]) -> [u8; MAX_NUMBER] {
     let mut n = 0;
     while n < functions.len() {
         positions[functions[n].number as usize] = n as u8;
+        positions[functions[n].per_thread as usize] = n as u8;
         n += 1;
     }
+    // The number of no function.
+    positions[0] = u8::MAX;
     positions
 }
 
@@ -86,7 +92,7 @@ static NAMES: [[OnceLock<&'static str>; MAX_NUMBER]; 2] =
     [const { [const { OnceLock::new() }; MAX_NUMBER] }; 2];
 
 /// # Safety
-/// `data` is that of a callback with this domain and number.
+/// `data` is from a callback with this domain and number.
 unsafe fn name(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) -> &'static str {
     let read = || {
         // SAFETY: a string that stays valid, as the header says.
@@ -103,7 +109,7 @@ unsafe fn name(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) -> &'s
 /// Handles a callback about a call.
 ///
 /// # Safety
-/// `data` is that of a callback with this domain and number.
+/// `data` is from a callback with this domain and number.
 pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) {
     let Some(trace) = observers::trace() else {
         return;
@@ -131,7 +137,7 @@ pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) 
     }
     let stream = match function {
         // SAFETY: the arguments of this function.
-        Some(function) => unsafe { stream(function, data.functionParams) },
+        Some(function) => unsafe { stream(function, number, data.functionParams) },
         None => ApiStream::Unknown,
     };
     trace.api_call_began(&ApiCall {
@@ -148,8 +154,8 @@ pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) 
 }
 
 /// # Safety
-/// The arguments are those of the function.
-unsafe fn stream(function: &Function, arguments: *const c_void) -> ApiStream {
+/// These are the arguments of the function with this number.
+unsafe fn stream(function: &Function, number: c_uint, arguments: *const c_void) -> ApiStream {
     /// # Safety
     /// There is a handle.
     unsafe fn at(start: *const c_void, offset: usize) -> u64 {
@@ -173,7 +179,7 @@ unsafe fn stream(function: &Function, arguments: *const c_void) -> ApiStream {
             }
         }
     };
-    if function.is_per_thread {
+    if number == function.per_thread {
         ApiStream::PerThreadHandle(handle)
     } else {
         ApiStream::Handle(handle)
@@ -206,6 +212,7 @@ mod tests {
         );
         // cudaMalloc
         assert_eq!(find(CUPTI_CB_DOMAIN_RUNTIME_API, 20), None);
+        assert_eq!(find(CUPTI_CB_DOMAIN_RUNTIME_API, 0), None);
         // cuMemcpyWithAttributesAsync and cudaMemcpy3DWithAttributesAsync, of CUDA 13.2.
         for (domain, number, stream) in [
             (CUPTI_CB_DOMAIN_DRIVER_API, 837, 32),
@@ -227,7 +234,7 @@ mod tests {
         let named = |domain, number| {
             let function = find(domain, number).expect("a function");
             // SAFETY: as many bytes as the functions below have arguments.
-            unsafe { stream(function, arguments.as_ptr().cast()) }
+            unsafe { stream(function, number, arguments.as_ptr().cast()) }
         };
         let runtime = CUPTI_CB_DOMAIN_RUNTIME_API;
         assert_eq!(named(runtime, 211), ApiStream::Handle(0x10));
@@ -240,7 +247,7 @@ mod tests {
         let arguments = [config.as_ptr()];
         let function = find(CUPTI_CB_DOMAIN_DRIVER_API, 652).expect("a function");
         // SAFETY: the arguments of the function.
-        let found = unsafe { stream(function, arguments.as_ptr().cast()) };
+        let found = unsafe { stream(function, 652, arguments.as_ptr().cast()) };
         assert_eq!(found, ApiStream::Handle(0x20));
     }
 

@@ -44,15 +44,16 @@ pub enum Counting {
     Yes,
 }
 
-/// What is known about an image.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Content {
+pub enum Content {
     /// An instrumented cubin.
     Counting(Arc<Vec<u8>>),
-    /// Instrumented PTX.
+    /// Instrumented PTX, which the driver compiles.
     CountingPtx,
     /// It is not instrumented.
     Plain,
+    /// It may be instrumented.
     Compressed,
     /// An instrumented cubin that could not be copied.
     OutOfMemory(OutOfMemory),
@@ -74,21 +75,6 @@ pub struct Code {
     entries: Vec<Entry>,
     /// Where the program has it, unless it was read from a file. Not dereferenced.
     address: Option<usize>,
-}
-
-/// What the driver uses on a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Chosen {
-    /// One of these instrumented cubins, the first one most likely.
-    Counting(Vec<Arc<Vec<u8>>>),
-    /// Nothing that is instrumented.
-    Plain,
-    /// It may be instrumented, but it is compressed.
-    Compressed,
-    /// It is instrumented, but the driver compiles it.
-    Ptx,
-    /// It is instrumented, but there was no memory for it.
-    OutOfMemory(OutOfMemory),
 }
 
 impl Code {
@@ -207,11 +193,12 @@ impl Code {
         loader::path_of(self.address? as *const c_void)
     }
 
-    /// What the driver uses on a device. `arch`: for example 90 for compute capability 9.0.
+    /// The images that the driver may use on a device, the most likely one first. `arch`: for example 90 for compute
+    /// capability 9.0.
     ///
     /// As the CUDA C++ Programming Guide says (binary and PTX compatibility): the cubin for this architecture, else the
     /// one for the highest that is lower and has the same major version, else PTX for the highest that is not above.
-    pub fn chosen(&self, arch: u32) -> Chosen {
+    pub fn chosen(&self, arch: u32) -> Vec<&Content> {
         let mut fitting: Vec<(u32, &Entry)> = self
             .entries
             .iter()
@@ -231,21 +218,8 @@ impl Code {
         }
         let rank = |&(of_code, entry): &(u32, &Entry)| (of_code, entry.specific);
         fitting.sort_by_key(|fitting| std::cmp::Reverse(rank(fitting)));
-        match fitting.first().map(|(_, entry)| &entry.content) {
-            None | Some(Content::Plain) => Chosen::Plain,
-            Some(Content::Compressed) => Chosen::Compressed,
-            Some(Content::CountingPtx) => Chosen::Ptx,
-            Some(Content::OutOfMemory(error)) => Chosen::OutOfMemory(error.clone()),
-            Some(Content::Counting(_)) => {
-                let cubins = fitting
-                    .into_iter()
-                    .filter_map(|(_, entry)| match &entry.content {
-                        Content::Counting(cubin) => Some(cubin.clone()),
-                        _ => None,
-                    });
-                Chosen::Counting(cubins.collect())
-            }
-        }
+        let contents = fitting.into_iter().map(|(_, entry)| &entry.content);
+        contents.collect()
     }
 }
 
@@ -336,9 +310,10 @@ fn cubin(bytes: &[u8]) -> Content {
 }
 
 fn ptx(text: &[u8]) -> Content {
-    match image::is_instrumented_text(text) {
-        true => Content::CountingPtx,
-        false => Content::Plain,
+    if image::is_instrumented_text(text) {
+        Content::CountingPtx
+    } else {
+        Content::Plain
     }
 }
 
@@ -364,17 +339,13 @@ fn elf_size(header: &[u8], table_end: usize, sections: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::image::tests::fixture;
     use super::*;
 
     const PTX: u16 = 1;
     const CUBIN: u16 = 2;
     const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
     const FAMILY_SPECIFIC: u64 = 0x20_0000;
-
-    fn cubin_bytes() -> Vec<u8> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/counted.cubin");
-        std::fs::read(path).unwrap()
-    }
 
     /// An entry of a fat binary, with its header.
     fn entry_bytes(kind: u16, arch: u32, flags: u64, content: &[u8]) -> Vec<u8> {
@@ -399,15 +370,24 @@ mod tests {
 
     /// An instrumented cubin, recognizable by its last byte.
     fn counting(n: u8) -> Vec<u8> {
-        [cubin_bytes().as_slice(), &[n]].concat()
+        [fixture().as_slice(), &[n]].concat()
     }
 
-    /// The last bytes of the chosen cubins.
+    /// The image that the driver uses.
+    fn first(code: &Code, arch: u32) -> Content {
+        let chosen = code.chosen(arch);
+        chosen
+            .first()
+            .map_or(Content::Plain, |&content| content.clone())
+    }
+
+    /// The last bytes of the instrumented cubins.
     fn chosen(code: &Code, arch: u32) -> Vec<u8> {
-        match code.chosen(arch) {
-            Chosen::Counting(cubins) => cubins.iter().map(|cubin| cubin[cubin.len() - 1]).collect(),
+        let last = |content: &&Content| match content {
+            Content::Counting(cubin) => cubin[cubin.len() - 1],
             other => panic!("{other:?}"),
-        }
+        };
+        code.chosen(arch).iter().map(last).collect()
     }
 
     #[test]
@@ -425,13 +405,13 @@ mod tests {
         .unwrap();
         assert_eq!(code.counting(), Counting::Yes);
         assert_eq!(chosen(&code, 80), [1]);
-        assert_eq!(code.chosen(86), Chosen::Plain);
+        assert_eq!(first(&code, 86), Content::Plain);
         assert_eq!(chosen(&code, 90), [3, 2]);
         assert_eq!(chosen(&code, 103), [4]);
-        assert_eq!(code.chosen(110), Chosen::Ptx);
+        assert_eq!(first(&code, 110), Content::CountingPtx);
         assert_eq!(chosen(&code, 121), [5]);
-        assert_eq!(code.chosen(75), Chosen::Ptx);
-        assert_eq!(code.chosen(70), Chosen::Plain);
+        assert_eq!(first(&code, 75), Content::CountingPtx);
+        assert_eq!(first(&code, 70), Content::Plain);
     }
 
     #[test]
@@ -443,8 +423,8 @@ mod tests {
             ]))
             .unwrap();
             assert_eq!(code.counting(), Counting::Unknown);
-            assert_eq!(code.chosen(90), Chosen::Compressed);
-            assert_eq!(code.chosen(80), Chosen::Plain);
+            assert_eq!(first(&code, 90), Content::Compressed);
+            assert_eq!(first(&code, 80), Content::Plain);
         }
         let plain = Code::read(&fat(&[entry_bytes(CUBIN, 90, 0, b"plain")])).unwrap();
         assert_eq!(plain.counting(), Counting::No);
@@ -452,14 +432,14 @@ mod tests {
 
     #[test]
     fn single_images_run_on_every_device() {
-        let cubin = cubin_bytes();
-        let expected = Chosen::Counting(vec![cubin.clone().into()]);
-        assert_eq!(Code::read(&cubin).unwrap().chosen(75), expected);
+        let cubin = fixture();
+        let expected = Content::Counting(cubin.clone().into());
+        assert_eq!(first(&Code::read(&cubin).unwrap(), 75), expected);
         let ptx = b"// PTX\n.version 8.8\n.global .align 1 .b8 __llvm_prf_nm[3] = {1, 2, 3};\n";
-        assert_eq!(Code::read(ptx).unwrap().chosen(75), Chosen::Ptx);
+        assert_eq!(first(&Code::read(ptx).unwrap(), 75), Content::CountingPtx);
         assert_eq!(
-            Code::read(b".version 8.8").unwrap().chosen(75),
-            Chosen::Plain
+            first(&Code::read(b".version 8.8").unwrap(), 75),
+            Content::Plain
         );
         assert_eq!(Code::read(b""), Err(Damage::Unknown));
         assert_eq!(Code::read(b"\xff\xff"), Err(Damage::Unknown));
@@ -482,12 +462,7 @@ mod tests {
     #[test]
     fn only_headers_and_symbols_are_read() {
         const PAGE: usize = 4096;
-        let mut plain = cubin_bytes();
-        for at in 0..plain.len() - 8 {
-            if plain[at..].starts_with(b"__profd_") {
-                plain[at] = b'x';
-            }
-        }
+        let mut plain = image::tests::plain();
         // Code is in the second page of the cubin, and the compressed entry fills pages, too.
         assert!(plain.len() > 3 * PAGE);
         plain.resize(plain.len().next_multiple_of(PAGE) - fatbin::ENTRY, 0);
@@ -506,15 +481,15 @@ mod tests {
         // SAFETY: a fat binary. If its code is read, this process ends.
         let code = unsafe { Code::read_memory(memory[start..].as_ptr().cast()) }.unwrap();
         assert_eq!(code.counting(), Counting::Unknown);
-        assert_eq!(code.chosen(90), Chosen::Plain);
+        assert_eq!(first(&code, 90), Content::Plain);
     }
 
     #[test]
     fn code_in_memory_is_as_long_as_its_headers_say() {
-        let mut cubin = cubin_bytes();
+        let mut cubin = fixture();
         let size = cubin.len();
         let plain = Code::read(&cubin);
-        // What follows in memory does not belong to it.
+        // The bytes after it in memory do not belong to it.
         cubin.extend([0; 100]);
         let mut binary = fat(&[entry_bytes(CUBIN, 90, 0, &cubin[..size])]);
         let fat_code = Code::read(&binary);
@@ -531,7 +506,8 @@ mod tests {
             assert!(read(cubin.as_ptr().cast()) == plain);
             assert!(read(binary.as_ptr().cast()) == fat_code && fat_code.is_ok());
             assert!(read(wrapper.as_ptr().cast()) == fat_code);
-            assert_eq!(read(text.as_ptr().cast()).unwrap().chosen(90), Chosen::Ptx);
+            let text = read(text.as_ptr().cast()).unwrap();
+            assert_eq!(first(&text, 90), Content::CountingPtx);
             assert_eq!(read(std::ptr::null()), Err(Damage::Unknown));
             assert_eq!(read(c"".as_ptr().cast()), Err(Damage::Unknown));
         }

@@ -10,13 +10,11 @@ use crate::gpu::runtime::*;
 use crate::support::alloc;
 use cuda_abi::driver::*;
 use std::collections::BTreeMap;
-use std::ffi::CStr;
 use std::ops::Range;
 use std::time::Duration;
 
 /// The name of the bounds table that each module seems to have.
 const TABLE_NAME: &str = "__llvm_profile_sections";
-const UNSUPPORTED: Error = Error::Unsupported("copies of counters", "CUDA");
 
 /// The driver.
 #[derive(Clone, Copy)]
@@ -121,7 +119,8 @@ impl Cuda {
         Ok((first..last).map(|n| (n, located.addresses[n])).collect())
     }
 
-    /// Splits a range of virtual addresses: copies what the image has to `to`, and returns the parts to read from the device.
+    /// Splits a range of virtual addresses: copies constant bytes from the image to `to`, and returns the parts to read from
+    /// the device.
     fn split(
         &self,
         module: &Module,
@@ -207,6 +206,8 @@ fn module_of(range: &Range<u64>) -> Result<Module, Error> {
     module.ok_or(Error::Unloaded)
 }
 
+/// [`prepare`](super::prepare) sets up the copies of counters, not a drain. Streams are destroyed with their contexts, so there
+/// is nothing to release.
 impl Runtime for Cuda {
     fn name(&self) -> &'static str {
         "CUDA"
@@ -259,24 +260,6 @@ impl Runtime for Cuda {
         });
         let wanted = table.filter(|table| is_wanted(table.name.as_bytes()));
         Ok(wanted.into_iter().collect())
-    }
-
-    /// None: [`prepare`](super::prepare) sets up the copies of counters.
-    fn variable(
-        &self,
-        _executable: ExecutableId,
-        _agent: AgentId,
-        _name: &CStr,
-    ) -> Result<Option<Variable>, Error> {
-        Ok(None)
-    }
-
-    fn device_addresses(
-        &self,
-        _executable: ExecutableId,
-        _range: &Range<u64>,
-    ) -> Result<Vec<(Range<u64>, u64)>, Error> {
-        Err(UNSUPPORTED)
     }
 
     fn origin(&self, executable: ExecutableId, _agent: AgentId) -> Option<String> {
@@ -393,31 +376,6 @@ impl Runtime for Cuda {
         Ok(failed.into_iter().collect())
     }
 
-    fn write(
-        &self,
-        _agent: AgentId,
-        _address: u64,
-        _bytes: &[u8],
-        _limit: Duration,
-    ) -> Result<(), Error> {
-        Err(UNSUPPORTED)
-    }
-
-    fn units(&self, _agent: &Agent) -> Result<Option<Units>, Error> {
-        Ok(None)
-    }
-
-    fn allocate(
-        &self,
-        _executable: ExecutableId,
-        _agent: AgentId,
-        _size: usize,
-    ) -> Result<u64, Error> {
-        Err(UNSUPPORTED)
-    }
-
-    fn free(&self, _address: u64) {}
-
     /// Copies read the GPU's L2 cache, where atomic additions are made: there is nothing to write back.
     fn write_back(&self, _agent: AgentId, _limit: Duration) -> Result<bool, Error> {
         Ok(true)
@@ -426,7 +384,4 @@ impl Runtime for Cuda {
     fn wait(&self, _all: bool, limit: Duration) -> Box<dyn Wait> {
         wait::begin(self.driver, limit)
     }
-
-    /// Streams are destroyed with their contexts.
-    fn release(&self) {}
 }

@@ -1,74 +1,28 @@
 //! CUPTI: the search for its library, and its functions.
 
+use super::driver::functions;
+use crate::gpu::runtime::Error;
 use crate::support::settings::settings;
 use crate::sys::env::env;
 use crate::sys::loader;
-use cuda_abi::cupti::*;
+use cuda_abi::cupti::cuptiSubscribe_v2;
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
-use std::error::Error;
+use std::error::Error as _;
 use std::ffi::OsStr;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
-macro_rules! cupti {
-    ($($name:ident),* $(,)?) => {
-        /// The functions of CUPTI that devprof calls.
-        #[expect(non_snake_case, reason = "CUPTI's names")]
-        pub struct Cupti {
-            $(pub $name: cuda_abi::cupti::$name,)*
-            /// Since CUDA 12.9 or 13.
-            pub cuptiSubscribe_v2: Option<cuptiSubscribe_v2>,
-            /// Since CUDA 11.8.
-            pub activity: Option<ActivityFunctions>,
-        }
-
-        impl Cupti {
-            fn resolve(library: &Library) -> Option<Cupti> {
-                Some(Cupti {
-                    $($name: {
-                        let name = concat!(stringify!($name), "\0");
-                        // SAFETY: the type of the function in CUPTI's headers; the library is never unloaded.
-                        *unsafe { library.get::<cuda_abi::cupti::$name>(name.as_bytes()) }.ok()?
-                    },)*
-                    // SAFETY: as above.
-                    cuptiSubscribe_v2: unsafe { library.get(b"cuptiSubscribe_v2\0") }.ok().map(|found| *found),
-                    activity: ActivityFunctions::resolve(library),
-                })
-            }
-        }
-    };
-}
-
-cupti! {
+functions! {
+    /// The functions with which devprof observes calls.
+    Subscribing in cupti:
     cuptiSubscribe,
     cuptiUnsubscribe,
     cuptiEnableCallback,
 }
 
-/// Defines a struct of functions, which a library may not have.
-macro_rules! activity {
-    ($($name:ident),* $(,)?) => {
-        /// The functions of CUPTI that a trace needs.
-        #[derive(Clone, Copy)]
-        #[expect(non_snake_case, reason = "CUPTI's names")]
-        pub struct ActivityFunctions {
-            $(pub $name: cuda_abi::activity::$name,)*
-        }
-
-        impl ActivityFunctions {
-            fn resolve(library: &Library) -> Option<ActivityFunctions> {
-                Some(ActivityFunctions {
-                    $($name: {
-                        let name = concat!(stringify!($name), "\0");
-                        // SAFETY: the type of the function in CUPTI's headers; the library is never unloaded.
-                        *unsafe { library.get::<cuda_abi::activity::$name>(name.as_bytes()) }.ok()?
-                    },)*
-                })
-            }
-        }
-    };
-}
-
-activity! {
+functions! {
+    /// The functions that a trace needs.
+    ActivityFunctions in activity:
     cuptiGetVersion,
     cuptiActivityRegisterCallbacks,
     cuptiActivityRegisterTimestampCallback,
@@ -83,11 +37,20 @@ activity! {
     cuptiEnableDomain,
 }
 
+/// CUPTI's functions.
+pub struct Cupti {
+    pub subscribing: Subscribing,
+    /// Since CUDA 12.9 or 13.
+    pub subscribe_v2: Option<cuptiSubscribe_v2>,
+    /// Since CUDA 11.8.
+    pub activity: Option<ActivityFunctions>,
+}
+
 /// The file names, the newest version first.
 const NAMES: &[&str] = &["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 
 /// The paths and names to try, in this order: the user's, the library that is already loaded, the one of the CUDA runtime
-/// in the process, those of the toolkit that the environment names, the dynamic loader's, and those in /usr/local.
+/// in the process, in the toolkit that the environment names, the dynamic loader's, and in /usr/local.
 pub fn candidates() -> Vec<PathBuf> {
     if let Some(path) = &settings().cupti {
         return vec![path.into()];
@@ -161,7 +124,15 @@ pub fn load(library: &Path) -> Result<Cupti, String> {
         Some(why) => why.to_string(),
         None => error.to_string(),
     })?;
-    let cupti = Cupti::resolve(&library);
-    std::mem::forget(library);
-    cupti.ok_or("it has not all functions of CUPTI".into())
+    // Its functions are used until the process ends.
+    let library = ManuallyDrop::new(library);
+    let subscribing = Subscribing::resolve(&library);
+    Ok(Cupti {
+        subscribing: subscribing.map_err(|_| "it has not all functions of CUPTI")?,
+        // SAFETY: the type of the function in CUPTI's headers.
+        subscribe_v2: unsafe { library.get(b"cuptiSubscribe_v2\0") }
+            .ok()
+            .map(|found| *found),
+        activity: ActivityFunctions::resolve(&library).ok(),
+    })
 }

@@ -1,24 +1,17 @@
 //! The descriptions of devices that a trace records.
 
-use super::driver::{self, Devices, OwnCalls, check};
+use super::driver::{self, OwnCalls, check};
 use crate::gpu::runtime::Error;
+use crate::gpu::traced::Agent;
 use cuda_abi::driver::*;
 use std::ffi::{CStr, c_char, c_int};
 
-pub struct Description {
-    /// The architecture, for example `sm_90`.
-    pub target: String,
-    pub product: String,
-    /// Streaming multiprocessors.
-    pub compute_units: u32,
-}
-
-/// The description of the device with this number in this process. `None`: the driver is not loaded.
-pub fn describe(number: u32) -> Option<Result<Description, Error>> {
-    Some(driver::devices()?.and_then(|driver| describe_with(&driver, number)))
-}
-
-fn describe_with(functions: &Devices, number: u32) -> Result<Description, Error> {
+/// Describes the device with this number in this process, if the driver is loaded.
+pub fn describe(number: u32, to: &mut Agent) -> Result<(), Error> {
+    let Some(functions) = driver::devices() else {
+        return Ok(());
+    };
+    let functions = functions?;
     let _own = OwnCalls::begin();
     let mut device = 0;
     let mut name: [c_char; 256] = [0; 256];
@@ -34,9 +27,8 @@ fn describe_with(functions: &Devices, number: u32) -> Result<Description, Error>
     let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
     // SAFETY: the last byte was not written.
     let product = unsafe { CStr::from_ptr(name.as_ptr()) };
-    Ok(Description {
-        target: format!("sm_{major}{minor}"),
-        product: product.to_string_lossy().into_owned(),
-        compute_units: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-    })
+    to.compute_units = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    to.target = format!("sm_{major}{minor}");
+    to.product = Some(product.to_string_lossy().into_owned());
+    Ok(())
 }

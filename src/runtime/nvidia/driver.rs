@@ -11,12 +11,14 @@ use std::sync::OnceLock;
 /// The driver's file name.
 pub const LIBRARY: &str = "libcuda.so.1";
 
-macro_rules! driver {
-    ($(#[$doc:meta])* $struct:ident: $($name:ident),* $(,)?) => {
+/// Defines a struct of functions of a library, whose types are in a module of `cuda_abi`.
+macro_rules! functions {
+    ($(#[$doc:meta])* $struct:ident in $module:ident: $($name:ident),* $(,)?) => {
         $(#[$doc])*
-        #[expect(non_snake_case, reason = "the driver's names")]
+        #[derive(Clone, Copy)]
+        #[expect(non_snake_case, reason = "the library's names")]
         pub struct $struct {
-            $(pub $name: cuda_abi::driver::$name,)*
+            $(pub $name: cuda_abi::$module::$name,)*
         }
 
         impl $struct {
@@ -24,8 +26,8 @@ macro_rules! driver {
                 Ok($struct {
                     $($name: {
                         let name = concat!(stringify!($name), "\0");
-                        // SAFETY: the type of the function in cuda.h; the library is never unloaded.
-                        let found = unsafe { library.get::<cuda_abi::driver::$name>(name.as_bytes()) };
+                        // SAFETY: the type of the function in NVIDIA's headers; the library is never unloaded.
+                        let found = unsafe { library.get::<cuda_abi::$module::$name>(name.as_bytes()) };
                         *found.map_err(|_| Error::Missing { runtime: "CUDA", function: stringify!($name) })?
                     },)*
                 })
@@ -33,10 +35,11 @@ macro_rules! driver {
         }
     };
 }
+pub(super) use functions;
 
-driver! {
+functions! {
     /// The functions of the driver that devprof calls.
-    Driver:
+    Driver in driver:
     cuDeviceGetCount,
     cuCtxPushCurrent_v2,
     cuCtxPopCurrent_v2,
@@ -59,17 +62,17 @@ driver! {
     cuMemsetD8Async,
 }
 
-driver! {
+functions! {
     /// The functions that describe devices.
-    Devices:
+    Devices in driver:
     cuDeviceGet,
     cuDeviceGetName,
     cuDeviceGetAttribute,
 }
 
-driver! {
+functions! {
     /// The functions that describe contexts.
-    Contexts:
+    Contexts in driver:
     cuCtxGetCurrent,
     cuDevicePrimaryCtxGetState,
     cuDevicePrimaryCtxRetain,

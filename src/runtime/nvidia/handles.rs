@@ -37,8 +37,8 @@ pub fn locate_all() {
 
 /// The handle of a module, and the addresses of its counters.
 pub fn locate(driver: &Driver, executable: ExecutableId) -> Result<Located, Error> {
-    let unknown = || Error::Unloaded;
-    let module = registry().module(executable).cloned().ok_or_else(unknown)?;
+    let module = registry().module(executable).cloned();
+    let module = module.ok_or(Error::Unloaded)?;
     if let Some(located) = module.located {
         return Ok(located);
     }
@@ -52,7 +52,7 @@ pub fn locate(driver: &Driver, executable: ExecutableId) -> Result<Located, Erro
         None => find_library(driver, &module)?,
     };
     let mut registry = registry();
-    let known = registry.module_mut(executable).ok_or_else(unknown)?;
+    let known = registry.module_mut(executable).ok_or(Error::Unloaded)?;
     known.located = Some(located.clone());
     Ok(located)
 }
@@ -105,7 +105,7 @@ fn module_of(driver: &Driver, library: CUlibrary) -> Result<CUmodule, Error> {
     check("cuLibraryGetModule", result).map(|()| handle)
 }
 
-/// The modules of a context whose handles are not known: those of libraries.
+/// The modules of a context whose handles are not known: modules of libraries.
 fn unlocated(context: CUcontext) -> Vec<Module> {
     let registry = registry();
     let modules = registry.modules.iter().filter(|module| {

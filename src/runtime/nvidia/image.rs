@@ -448,14 +448,26 @@ fn architecture(header: &Header) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     const BASE: u64 = 3 << 32;
 
-    fn fixture() -> Vec<u8> {
+    /// An instrumented cubin.
+    pub fn fixture() -> Vec<u8> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/counted.cubin");
         std::fs::read(path).unwrap()
+    }
+
+    /// The same cubin, not instrumented.
+    pub fn plain() -> Vec<u8> {
+        let mut plain = fixture();
+        for at in 0..plain.len() - RECORD.len() {
+            if plain[at..].starts_with(RECORD) {
+                plain[at] = b'x';
+            }
+        }
+        plain
     }
 
     /// The bounds table: names, counters, records, uniform counters.
@@ -502,13 +514,7 @@ mod tests {
     /// Only the symbols are read: names in other parts of the file do not count.
     #[test]
     fn a_cubin_is_instrumented_if_its_symbols_are() {
-        let mut plain = fixture();
-        let size = plain.len();
-        for at in 0..size - RECORD.len() {
-            if plain[at..].starts_with(RECORD) {
-                plain[at] = b'x';
-            }
-        }
+        let mut plain = plain();
         plain.extend_from_slice(b"\0__profd_x\0__llvm_prf_nm\0");
         assert_eq!(is_instrumented(&plain), Ok(false));
         assert_eq!(is_instrumented(b"text"), Err(Damage::NotCuda));

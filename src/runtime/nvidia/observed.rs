@@ -1,6 +1,6 @@
-//! What the driver loads and unloads, from calls of its functions. CUPTI ([`super::subscriber`]) or the functions that the
-//! shared library wraps ([`super::wrapped`]) report these calls. Here the registry is filled, and events are reported before
-//! and after modules are unloaded.
+//! Observes which code the driver loads and unloads, from calls of its functions. CUPTI ([`super::subscriber`]) or the
+//! functions that the shared library wraps ([`super::wrapped`]) report these calls. Here the registry is filled, and events
+//! are reported before and after modules are unloaded.
 //!
 //! The driver holds no locks during these reports, so a drain may run.
 
@@ -17,74 +17,97 @@ use std::ffi::{CStr, OsStr, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// The effect of a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    CreateContext,
+    DestroyContext,
+    RetainPrimary,
+    ReleasePrimary,
+    ResetPrimary,
+    CreateGreen,
+    DestroyGreen,
+    ConvertGreen,
+    LoadModule,
+    LoadModuleFile,
+    UnloadModule,
+    LoadLibrary,
+    LoadLibraryFile,
+    UnloadLibrary,
+    BeginCapture,
+    EndCapture,
+}
+use Kind::*;
+
 /// The calls to observe: their numbers in CUPTI's callbacks.
-pub const CALLS: &[c_uint] = &[
-    cbid::cuCtxCreate,
-    cbid::cuCtxCreate_v2,
-    cbid::cuCtxCreate_v3,
-    cbid::cuCtxCreate_v4,
-    cbid::cuCtxDestroy,
-    cbid::cuCtxDestroy_v2,
-    cbid::cuDevicePrimaryCtxRetain,
-    cbid::cuDevicePrimaryCtxRelease,
-    cbid::cuDevicePrimaryCtxRelease_v2,
-    cbid::cuDevicePrimaryCtxReset,
-    cbid::cuDevicePrimaryCtxReset_v2,
-    cbid::cuGreenCtxCreate,
-    cbid::cuGreenCtxDestroy,
-    cbid::cuCtxFromGreenCtx,
-    cbid::cuModuleLoad,
-    cbid::cuModuleLoadData,
-    cbid::cuModuleLoadDataEx,
-    cbid::cuModuleLoadFatBinary,
-    cbid::cuModuleUnload,
-    cbid::cuLibraryLoadData,
-    cbid::cuLibraryLoadFromFile,
-    cbid::cuLibraryUnload,
-    cbid::cuStreamBeginCapture,
-    cbid::cuStreamBeginCapture_ptsz,
-    cbid::cuStreamBeginCapture_v2,
-    cbid::cuStreamBeginCapture_v2_ptsz,
-    cbid::cuStreamBeginCaptureToGraph,
-    cbid::cuStreamBeginCaptureToGraph_ptsz,
-    cbid::cuStreamBeginRecaptureToGraph,
-    cbid::cuStreamBeginRecaptureToGraph_ptsz,
-    cbid::cuStreamEndCapture,
-    cbid::cuStreamEndCapture_ptsz,
-    cbid::cuStreamDestroy,
-    cbid::cuStreamDestroy_v2,
+pub const CALLS: &[(c_uint, Kind)] = &[
+    (cbid::cuCtxCreate, CreateContext),
+    (cbid::cuCtxCreate_v2, CreateContext),
+    (cbid::cuCtxCreate_v3, CreateContext),
+    (cbid::cuCtxCreate_v4, CreateContext),
+    (cbid::cuCtxDestroy, DestroyContext),
+    (cbid::cuCtxDestroy_v2, DestroyContext),
+    (cbid::cuDevicePrimaryCtxRetain, RetainPrimary),
+    (cbid::cuDevicePrimaryCtxRelease, ReleasePrimary),
+    (cbid::cuDevicePrimaryCtxRelease_v2, ReleasePrimary),
+    (cbid::cuDevicePrimaryCtxReset, ResetPrimary),
+    (cbid::cuDevicePrimaryCtxReset_v2, ResetPrimary),
+    (cbid::cuGreenCtxCreate, CreateGreen),
+    (cbid::cuGreenCtxDestroy, DestroyGreen),
+    (cbid::cuCtxFromGreenCtx, ConvertGreen),
+    (cbid::cuModuleLoad, LoadModuleFile),
+    (cbid::cuModuleLoadData, LoadModule),
+    (cbid::cuModuleLoadDataEx, LoadModule),
+    (cbid::cuModuleLoadFatBinary, LoadModule),
+    (cbid::cuModuleUnload, UnloadModule),
+    (cbid::cuLibraryLoadData, LoadLibrary),
+    (cbid::cuLibraryLoadFromFile, LoadLibraryFile),
+    (cbid::cuLibraryUnload, UnloadLibrary),
+    (cbid::cuStreamBeginCapture, BeginCapture),
+    (cbid::cuStreamBeginCapture_ptsz, BeginCapture),
+    (cbid::cuStreamBeginCapture_v2, BeginCapture),
+    (cbid::cuStreamBeginCapture_v2_ptsz, BeginCapture),
+    (cbid::cuStreamBeginCaptureToGraph, BeginCapture),
+    (cbid::cuStreamBeginCaptureToGraph_ptsz, BeginCapture),
+    (cbid::cuStreamBeginRecaptureToGraph, BeginCapture),
+    (cbid::cuStreamBeginRecaptureToGraph_ptsz, BeginCapture),
+    (cbid::cuStreamEndCapture, EndCapture),
+    (cbid::cuStreamEndCapture_ptsz, EndCapture),
+    (cbid::cuStreamDestroy, EndCapture),
+    (cbid::cuStreamDestroy_v2, EndCapture),
 ];
+
+/// `None`: calls of this function are not observed.
+pub fn kind(id: c_uint) -> Option<Kind> {
+    let (_, kind) = CALLS.iter().find(|(known, _)| *known == id)?;
+    Some(*kind)
+}
 
 thread_local! {
     /// The thread is handling a report of a call, so a call from there is devprof's own.
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a function creates a context.
-fn creates(id: c_uint) -> bool {
-    matches!(
-        id,
-        cbid::cuCtxCreate
-            | cbid::cuCtxCreate_v2
-            | cbid::cuCtxCreate_v3
-            | cbid::cuCtxCreate_v4
-            | cbid::cuDevicePrimaryCtxRetain
-    )
-}
+impl Kind {
+    /// Whether a function creates a context.
+    fn creates(self) -> bool {
+        matches!(self, CreateContext | RetainPrimary)
+    }
 
-/// Whether a function loads code whose kernels can only be launched when the call is over. A new context may get that of all
-/// libraries (CUDA_MODULE_LOADING=EAGER).
-fn loads(id: c_uint) -> bool {
-    creates(id)
-        || matches!(
-            id,
-            cbid::cuModuleLoad
-                | cbid::cuModuleLoadData
-                | cbid::cuModuleLoadDataEx
-                | cbid::cuModuleLoadFatBinary
-                | cbid::cuLibraryLoadData
-                | cbid::cuLibraryLoadFromFile
-        )
+    /// Whether a function loads code whose kernels can only be launched when the call is over. A new context may get
+    /// the code of all libraries (CUDA_MODULE_LOADING=EAGER).
+    fn loads(self) -> bool {
+        self.creates()
+            || matches!(
+                self,
+                LoadModule | LoadModuleFile | LoadLibrary | LoadLibraryFile
+            )
+    }
+
+    /// Whether a function releases or resets a primary context.
+    fn releases(self) -> bool {
+        matches!(self, ReleasePrimary | ResetPrimary | DestroyGreen)
+    }
 }
 
 /// A module was loaded. To be called during the call that loads it.
@@ -125,25 +148,25 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
 /// A call begins, or is over. Calls from devprof's own work are left out.
 ///
 /// # Safety
-/// `data` describes a call of the function with this number, one of [`CALLS`].
-pub unsafe fn report_call(id: c_uint, data: &CUpti_CallbackData) {
+/// `data` describes a call of a function of this kind, one of [`CALLS`].
+pub unsafe fn report_call(kind: Kind, data: &CUpti_CallbackData) {
     if !IS_OWN.get() {
         IS_OWN.set(true);
         // SAFETY: the caller's promise.
-        unsafe { call(id, data) };
+        unsafe { call(kind, data) };
         IS_OWN.set(false);
     }
 }
 
 /// # Safety
-/// `data` describes a call of this function.
-unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
+/// `data` describes a call of a function of this kind.
+unsafe fn call(kind: Kind, data: &CUpti_CallbackData) {
     let is_over = data.callbackSite == CUPTI_API_EXIT;
     let mut loaded = Vec::new();
-    if !is_over || loads(id) {
+    if !is_over || kind.loads() {
         loaded = take_loaded();
     }
-    if loads(id) {
+    if kind.loads() {
         registry::set_loading(!is_over);
     }
     // SAFETY: after the call, a pointer to its result.
@@ -152,48 +175,32 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             .is_some_and(|result| *result == CUresult::SUCCESS);
     let parameters = data.functionParams;
     // SAFETY: the caller's promise.
-    let primary = unsafe { observe_primary(id, is_over, is_success, parameters) };
-    if primary.is_none() && !is_over && releases(id) {
+    let primary = unsafe { observe_primary(kind, is_over, is_success, parameters) };
+    if primary.is_none() && !is_over && kind.releases() {
         return;
     }
-    // SAFETY: each function's arguments, of the type in the header; output arguments are valid when the call is over and
+    // SAFETY: the function's arguments, of the type in the header; output arguments are valid when the call is over and
     // has succeeded.
     unsafe {
-        match id {
-            cbid::cuModuleLoad
-            | cbid::cuModuleLoadData
-            | cbid::cuModuleLoadDataEx
-            | cbid::cuModuleLoadFatBinary
-                if is_success =>
-            {
-                let parameters = &*parameters.cast::<cuModuleLoad_params>();
-                module_loaded(*parameters.module, &loaded);
+        match kind {
+            LoadModule | LoadModuleFile if is_success => {
+                let parameters = &*parameters.cast::<cuModuleLoadData_params>();
+                if without_cupti::is_active() {
+                    let code = read(kind, parameters.image);
+                    without_cupti::module_loaded(*parameters.module, code);
+                } else {
+                    module_loaded(*parameters.module, &loaded);
+                }
             }
-            cbid::cuLibraryLoadData | cbid::cuLibraryLoadFromFile if is_success => {
+            LoadLibrary | LoadLibraryFile if is_success => {
                 let parameters = &*parameters.cast::<cuLibraryLoadData_params>();
-                let code = match id {
-                    cbid::cuLibraryLoadData => Code::read_memory(parameters.code),
-                    _ => {
-                        let path = CStr::from_ptr(parameters.code.cast());
-                        Code::read_file(Path::new(OsStr::from_bytes(path.to_bytes())))
-                    }
-                };
-                library_loaded(*parameters.library, code);
+                library_loaded(*parameters.library, read(kind, parameters.code));
             }
-            _ if creates(id) && is_success && without_cupti::is_active() => {
+            _ if kind.creates() && is_success && without_cupti::is_active() => {
                 let parameters = &*parameters.cast::<cuCtxCreate_params>();
                 without_cupti::context_created(*parameters.pctx);
             }
-            cbid::cuStreamBeginCapture
-            | cbid::cuStreamBeginCapture_ptsz
-            | cbid::cuStreamBeginCapture_v2
-            | cbid::cuStreamBeginCapture_v2_ptsz
-            | cbid::cuStreamBeginCaptureToGraph
-            | cbid::cuStreamBeginCaptureToGraph_ptsz
-            | cbid::cuStreamBeginRecaptureToGraph
-            | cbid::cuStreamBeginRecaptureToGraph_ptsz
-                if is_success =>
-            {
+            BeginCapture if is_success => {
                 let context = match data.context {
                     CUcontext::NULL => without_cupti::current_context(),
                     context => context,
@@ -202,22 +209,17 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
                 registry().begin_capture(stream, context);
             }
             // A capture that has failed ends, too.
-            cbid::cuStreamEndCapture
-            | cbid::cuStreamEndCapture_ptsz
-            | cbid::cuStreamDestroy
-            | cbid::cuStreamDestroy_v2
-                if is_over =>
-            {
+            EndCapture if is_over => {
                 let stream = (*parameters.cast::<cuStreamEndCapture_params>()).hStream;
                 registry().end_capture(stream);
             }
-            cbid::cuModuleUnload => {
+            UnloadModule => {
                 let module = (*parameters.cast::<cuModuleUnload_params>()).hmod;
                 unload(is_over, is_success, |known| {
                     known.located.as_ref().map(|at| at.module).or(known.handle) == Some(module)
                 });
             }
-            cbid::cuLibraryUnload => {
+            UnloadLibrary => {
                 let library = (*parameters.cast::<cuLibraryUnload_params>()).library;
                 if !is_over {
                     prepare::close_library(library);
@@ -230,7 +232,7 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
                     registry().remove_library(library);
                 }
             }
-            cbid::cuCtxDestroy | cbid::cuCtxDestroy_v2 => {
+            DestroyContext => {
                 let context = (*parameters.cast::<cuCtxDestroy_params>()).ctx;
                 if !is_over {
                     registry().end_captures_in(context);
@@ -243,11 +245,7 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
                 }
                 unload(is_over, is_success, |known| known.context == context);
             }
-            cbid::cuDevicePrimaryCtxRelease
-            | cbid::cuDevicePrimaryCtxRelease_v2
-            | cbid::cuDevicePrimaryCtxReset
-            | cbid::cuDevicePrimaryCtxReset_v2
-            | cbid::cuGreenCtxDestroy => {
+            ReleasePrimary | ResetPrimary | DestroyGreen => {
                 report_destruction(primary);
                 // It is not certain that the call destroys the context.
                 unload(is_over, false, |known| Some(known.context) == primary);
@@ -255,12 +253,13 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             _ => {}
         }
     }
-    if is_over && loads(id) {
-        match without_cupti::is_active() {
-            true => prepare::libraries(without_cupti::load),
-            false => prepare::libraries(handles::load),
-        }
-        if creates(id) && is_success {
+    if is_over && kind.loads() {
+        prepare::libraries(if without_cupti::is_active() {
+            without_cupti::load
+        } else {
+            handles::load
+        });
+        if kind.creates() && is_success {
             // SAFETY: the arguments of a function that creates contexts, which has succeeded.
             let context = unsafe { *(*parameters.cast::<cuCtxCreate_params>()).pctx };
             prepare::context_returned(context);
@@ -275,16 +274,20 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
     }
 }
 
-/// Whether a function releases or resets a primary context.
-fn releases(id: c_uint) -> bool {
-    matches!(
-        id,
-        cbid::cuDevicePrimaryCtxRelease
-            | cbid::cuDevicePrimaryCtxRelease_v2
-            | cbid::cuDevicePrimaryCtxReset
-            | cbid::cuDevicePrimaryCtxReset_v2
-            | cbid::cuGreenCtxDestroy
-    )
+/// Reads the code that a function has loaded.
+///
+/// # Safety
+/// `code` is the argument of a call of a function of this kind that has succeeded.
+unsafe fn read(kind: Kind, code: *const c_void) -> Result<Code, Damage> {
+    // SAFETY: the caller's promise: the path of a file, or code that the driver has loaded.
+    unsafe {
+        if matches!(kind, LoadModuleFile | LoadLibraryFile) {
+            let path = CStr::from_ptr(code.cast());
+            Code::read_file(Path::new(OsStr::from_bytes(path.to_bytes())))
+        } else {
+            Code::read_memory(code)
+        }
+    }
 }
 
 /// Counts the users of primary contexts. Before a call that may destroy one, returns it.
@@ -292,18 +295,18 @@ fn releases(id: c_uint) -> bool {
 /// # Safety
 /// `parameters` are the function's arguments; output arguments are valid if the call `is_success`.
 unsafe fn observe_primary(
-    id: c_uint,
+    kind: Kind,
     is_over: bool,
     is_success: bool,
     parameters: *const c_void,
 ) -> Option<CUcontext> {
     // SAFETY: the caller's promise.
     unsafe {
-        match id {
-            cbid::cuDevicePrimaryCtxRetain if is_success => {
+        match kind {
+            RetainPrimary if is_success => {
                 primary::retained((*parameters.cast::<cuDevicePrimaryCtxRetain_params>()).dev);
             }
-            cbid::cuGreenCtxCreate => {
+            CreateGreen => {
                 primary::set_creating_green(!is_over);
                 if is_success {
                     let parameters = &*parameters.cast::<cuGreenCtxCreate_params>();
@@ -316,11 +319,11 @@ unsafe fn observe_primary(
                     }
                 }
             }
-            cbid::cuCtxFromGreenCtx if is_success => {
+            ConvertGreen if is_success => {
                 let parameters = &*parameters.cast::<cuCtxFromGreenCtx_params>();
                 primary::green_converted(parameters.hCtx, *parameters.pContext);
             }
-            cbid::cuGreenCtxDestroy => {
+            DestroyGreen => {
                 let green = (*parameters.cast::<cuGreenCtxDestroy_params>()).hCtx;
                 if is_success {
                     primary::green_destroyed(green);
@@ -330,13 +333,9 @@ unsafe fn observe_primary(
                     return primary::primary_context(device);
                 }
             }
-            _ if releases(id) && !is_over => {
+            _ if kind.releases() && !is_over => {
                 let device = (*parameters.cast::<cuDevicePrimaryCtxReset_params>()).dev;
-                let is_reset = matches!(
-                    id,
-                    cbid::cuDevicePrimaryCtxReset | cbid::cuDevicePrimaryCtxReset_v2
-                );
-                if is_reset || primary::releasing(device) {
+                if kind == ResetPrimary || primary::releasing(device) {
                     return primary::primary_context(device);
                 }
             }

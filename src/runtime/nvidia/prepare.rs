@@ -6,9 +6,10 @@
 //!
 //! A kernel may load the variable with the copies' address once, and parts of it later. Therefore copies are set up before
 //! the first kernel of a module can run, and never changed: when a call that loads a module returns. The driver loads the
-//! modules of libraries when it needs them, usually during a launch, which is not observed. So devprof requests those of the
-//! libraries that count itself: when the library is loaded, in all contexts that are idle and in the current one, and when a
-//! context is created. A module that the driver loads at any other time has no copies, because its kernels may run already.
+//! modules of libraries when it needs them, usually during a launch, which is not observed. So devprof itself requests the
+//! modules of the libraries that count: when the library is loaded, in all contexts that are idle and in the current one,
+//! and when a context is created. A module that the driver loads at any other time has no copies, because its kernels may
+//! run already.
 
 use super::copies::{Copies, CounterOffset};
 use super::driver::{self, Driver, check};
@@ -159,7 +160,7 @@ fn enable(
 /// Streams with a fill that was not complete at the limit, each with its context.
 static ABANDONED: Mutex<Vec<(CUcontext, CUstream)>> = Mutex::new(Vec::new());
 
-/// The next use of a context gets a new stream: nothing else has to wait for what this one waits for.
+/// The next use of a context gets a new stream: nothing else has to wait for the work that this one waits for.
 fn abandon(context: CUcontext, stream: CUstream) {
     lock(&ABANDONED).push((context, stream));
     registry().context_mut(context).stream = None;

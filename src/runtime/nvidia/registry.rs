@@ -148,7 +148,7 @@ pub struct Registry {
     /// The modules that each thread has loaded in its current call. (Thread-local variables with destructors do not exist
     /// any more in exit handlers.)
     loaded: Vec<(u32, ExecutableId)>,
-    /// What the current call of each thread unloads, with the generation for
+    /// The modules that the current call of each thread unloads, with the generation for
     /// [`destroyed`](crate::gpu::observers::DrainObserver::destroyed).
     pub unloading: Vec<(u32, (ExecutableId, u64))>,
     /// The last number that was given to a module.

@@ -1,4 +1,4 @@
-//! CUPTI's callbacks. They pass on what the driver loads, and the calls of its functions ([`super::observed`]).
+//! CUPTI's callbacks. They pass on the modules that the driver loads, and the calls of its functions ([`super::observed`]).
 //!
 //! Callbacks about resources run while the driver holds its locks: they only change the registry. Callbacks about API
 //! calls run without these locks, so events are reported there, and a drain may run.
@@ -14,6 +14,7 @@ use crate::gpu::{observers, owner};
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;
+use cuda_abi::activity::CUpti_TimestampCallbackFunc;
 use cuda_abi::cupti::*;
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::sync::OnceLock;
@@ -47,7 +48,7 @@ const OFF: &str = "none";
 
 static WAS_STARTED: AtomicBool = AtomicBool::new(false);
 
-/// The subscriber, and what it needs to observe more.
+/// The subscriber, and the functions to observe more.
 struct Subscribed {
     handle: CUpti_SubscriberHandle,
     enable: cuptiEnableCallback,
@@ -102,16 +103,17 @@ pub fn start() -> Result<(), Unobserved> {
 
 /// Does not use CUPTI. [`was_started`] is true from now on.
 pub fn leave(why: Unobserved) -> Result<(), Unobserved> {
-    match WAS_STARTED.swap(true, Ordering::AcqRel) {
-        false => Err(why),
-        true => Ok(()),
+    if WAS_STARTED.swap(true, Ordering::AcqRel) {
+        Ok(())
+    } else {
+        Err(why)
     }
 }
 
 fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
     let mut subscriber = CUpti_SubscriberHandle(0);
     let mut owner = [0u8; CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN];
-    let result = match cupti.cuptiSubscribe_v2 {
+    let result = match cupti.subscribe_v2 {
         Some(subscribe) => {
             let mut parameters = CUpti_SubscriberParams {
                 structSize: size_of::<CUpti_SubscriberParams>(),
@@ -143,7 +145,7 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
         }
         // SAFETY: as above.
         None => unsafe {
-            (cupti.cuptiSubscribe)(&raw mut subscriber, callback, std::ptr::null_mut())
+            (cupti.subscribing.cuptiSubscribe)(&raw mut subscriber, callback, std::ptr::null_mut())
         },
     };
     match result {
@@ -159,14 +161,16 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
         error => return Err(Unobserved::Refused(format!("{error:?} of cuptiSubscribe"))),
     }
     let all = RESOURCES.iter().map(|&id| (CUPTI_CB_DOMAIN_RESOURCE, id));
-    let calls = CALLS.iter().map(|&id| (CUPTI_CB_DOMAIN_DRIVER_API, id));
+    let calls = CALLS
+        .iter()
+        .map(|&(id, _)| (CUPTI_CB_DOMAIN_DRIVER_API, id));
     for (domain, id) in all.chain(calls) {
         // SAFETY: the subscriber from above; numbers of the header.
-        let result = unsafe { (cupti.cuptiEnableCallback)(1, subscriber, domain, id) };
+        let result = unsafe { (cupti.subscribing.cuptiEnableCallback)(1, subscriber, domain, id) };
         // An older CUPTI does not have all functions, and programs that it serves cannot call them.
         if result != CUptiResult::SUCCESS && domain == CUPTI_CB_DOMAIN_RESOURCE {
             // SAFETY: the subscriber from above.
-            unsafe { (cupti.cuptiUnsubscribe)(subscriber) };
+            unsafe { (cupti.subscribing.cuptiUnsubscribe)(subscriber) };
             return Err(Unobserved::Refused(format!(
                 "{result:?} of cuptiEnableCallback"
             )));
@@ -174,7 +178,7 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
     }
     SUBSCRIBED.get_or_init(|| Subscribed {
         handle: subscriber,
-        enable: cupti.cuptiEnableCallback,
+        enable: cupti.subscribing.cuptiEnableCallback,
         activity: cupti.activity,
     });
     Ok(())
@@ -203,18 +207,9 @@ pub fn may_have_launched() -> bool {
     true
 }
 
-/// What a trace records.
-pub struct Traced {
-    /// The trace's clock, nanoseconds.
-    pub now: cuda_abi::activity::CUpti_TimestampCallbackFunc,
-    /// All API calls.
-    pub api: bool,
-    /// Copies and fills.
-    pub copies: bool,
-}
-
 /// Begins to report API calls, and prepares the recording of activities. To be called once, after [`start`] has succeeded.
-pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
+/// `now`: the trace's clock, nanoseconds.
+pub fn trace(now: CUpti_TimestampCallbackFunc) -> Result<(), activity::Unrecorded> {
     const ENABLE: &str = "cuptiEnableCallback";
     let subscribed = SUBSCRIBED.get();
     let Some((subscribed, functions)) =
@@ -222,7 +217,8 @@ pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
     else {
         return Err(activity::Unrecorded::TooOld(0));
     };
-    activity::prepare(functions, traced.now, traced.copies)?;
+    let tracing = &settings().tracing;
+    activity::prepare(functions, now, tracing.copies)?;
     let enable = |domain, id| {
         // SAFETY: the subscriber; numbers of the header.
         unsafe { (subscribed.enable)(1, subscribed.handle, domain, id) }
@@ -231,7 +227,7 @@ pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
         ENABLE,
         enable(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED),
     )?;
-    if traced.api {
+    if tracing.api {
         for domain in [CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API] {
             // SAFETY: the subscriber; a domain of the header.
             let result = unsafe { (functions.cuptiEnableDomain)(1, subscribed.handle, domain) };
@@ -247,7 +243,7 @@ pub fn trace(traced: &Traced) -> Result<(), activity::Unrecorded> {
             enable(domain, id);
         }
     }
-    api_calls::set_reported(if traced.api {
+    api_calls::set_reported(if tracing.api {
         Reported::All
     } else {
         Reported::Submitting
@@ -271,25 +267,30 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
     if is_call && IS_ENDING.load(Ordering::Relaxed) && !driver::is_own_call() {
         WAS_CALLED.store(true, Ordering::Relaxed);
     }
-    if is_call && (domain == CUPTI_CB_DOMAIN_RUNTIME_API || !CALLS.contains(&id)) {
+    let call = match domain {
+        CUPTI_CB_DOMAIN_DRIVER_API => observed::kind(id),
+        _ => None,
+    };
+    if is_call && call.is_none() {
         return;
     }
     guarded(Cost::Counters, (), || {
         if data.is_null() || !owner::is_owner() {
             return;
         }
-        match domain {
-            // SAFETY: the domain's data.
-            CUPTI_CB_DOMAIN_RESOURCE => unsafe { resource(id, &*data.cast()) },
-            // SAFETY: as above.
-            CUPTI_CB_DOMAIN_DRIVER_API => unsafe { observed::report_call(id, &*data.cast()) },
-            _ => {}
+        // SAFETY: the domain's data.
+        unsafe {
+            match call {
+                Some(kind) => observed::report_call(kind, &*data.cast()),
+                None if domain == CUPTI_CB_DOMAIN_RESOURCE => resource(id, &*data.cast()),
+                None => {}
+            }
         }
     });
 }
 
 /// # Safety
-/// `data` is that of a callback with this number.
+/// `data` is from a callback with this number.
 unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
     match id {
         CUPTI_CBID_RESOURCE_CONTEXT_CREATED if !primary::is_creating_green() => {

@@ -135,14 +135,14 @@ impl Batches {
             }
             over.store(true, Ordering::Release);
         };
-        match threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work))) {
-            true => Ok(Batches {
-                context,
-                received,
-                is_over,
-            }),
-            false => Err(Error::NoThread),
+        if !threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work))) {
+            return Err(Error::NoThread);
         }
+        Ok(Batches {
+            context,
+            received,
+            is_over,
+        })
     }
 
     fn receive(&self, limit: Duration) -> Result<Batch, Error> {

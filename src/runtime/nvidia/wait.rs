@@ -11,20 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// There is nothing to wait for.
-struct NoWait(Waited);
-
-impl Wait for NoWait {
-    fn kernels(&mut self) -> Waited {
-        self.0
-    }
-
-    fn handlers(self: Box<Self>) {}
-}
-
 struct CudaWait {
-    /// Receives a message when the contexts are idle.
-    done: Receiver<()>,
+    /// Receives a message when the contexts are idle. Without a thread that waits, the result.
+    done: Result<Receiver<()>, Waited>,
     start: Instant,
     limit: Duration,
 }
@@ -104,25 +93,24 @@ fn begin_contexts(
     contexts: Vec<CUcontext>,
     limit: Duration,
 ) -> Box<dyn Wait> {
-    if contexts.is_empty() {
-        return Box::new(NoWait(Waited::Done));
-    }
-    // A wait for a context would make the program's capture fail.
-    if registry::is_capturing() {
-        return Box::new(NoWait(Waited::Capturing));
-    }
-    // A thread would only remain.
-    if limit.is_zero() {
-        return Box::new(NoWait(Waited::TooLate));
-    }
-    let done = unlimited::call(move || {
-        for context in contexts {
-            if let Ok(_current) = Current::enter(driver, context) {
-                // SAFETY: a context is current. An error of a kernel makes the copies fail, which is reported.
-                unsafe { (driver.cuCtxSynchronize)() };
+    let done = if contexts.is_empty() {
+        Err(Waited::Done)
+    } else if registry::is_capturing() {
+        // A wait for a context would make the program's capture fail.
+        Err(Waited::Capturing)
+    } else if limit.is_zero() {
+        // A thread would only remain.
+        Err(Waited::TooLate)
+    } else {
+        Ok(unlimited::call(move || {
+            for context in contexts {
+                if let Ok(_current) = Current::enter(driver, context) {
+                    // SAFETY: a context is current. An error of a kernel makes the copies fail, which is reported.
+                    unsafe { (driver.cuCtxSynchronize)() };
+                }
             }
-        }
-    });
+        }))
+    };
     Box::new(CudaWait {
         done,
         start: Instant::now(),
@@ -132,10 +120,11 @@ fn begin_contexts(
 
 impl Wait for CudaWait {
     fn kernels(&mut self) -> Waited {
-        match self
-            .done
-            .recv_timeout(self.limit.saturating_sub(self.start.elapsed()))
-        {
+        let done = match &self.done {
+            Ok(done) => done,
+            Err(waited) => return *waited,
+        };
+        match done.recv_timeout(self.limit.saturating_sub(self.start.elapsed())) {
             Ok(()) => Waited::Done,
             Err(RecvTimeoutError::Timeout) => Waited::TooLate,
             Err(RecvTimeoutError::Disconnected) => Waited::NoThread,

@@ -1,11 +1,11 @@
-//! What CUPTI reports about loaded modules, found without it: the functions that the shared library wraps
+//! Finds loaded modules without CUPTI: the functions that the shared library wraps
 //! ([`super::wrapped`]) give the code that the program loads, the driver the module that it has made of it.
 //!
 //! The driver does not say which image of a fat binary it uses, nor in which contexts it has loaded a library. So the image
 //! is chosen as the driver chooses it, and each drain requests the modules of the libraries that may count, in each
 //! context. The driver then loads those that the program has not used there: they have counted nothing, and get no profile.
 
-use super::code::{Chosen, Code, Counting, Damage};
+use super::code::{Code, Content, Counting, Damage};
 use super::driver::{self, Current, Driver, check};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
@@ -175,7 +175,7 @@ pub fn load(driver: &Driver, context: CUcontext, handle: CUlibrary) -> Vec<Execu
     }
 }
 
-/// What the driver has made of code.
+/// The driver's object for code.
 #[derive(Clone, Copy)]
 enum Source {
     Module(CUmodule),
@@ -205,18 +205,21 @@ fn add(
     source: Source,
 ) -> Result<Option<ExecutableId>, Unread> {
     let arch = architecture(driver, context)?;
-    let cubins = match code.chosen(arch) {
-        Chosen::Counting(cubins) => cubins,
-        Chosen::Plain => return Ok(None),
-        Chosen::Ptx => return Err(Unread::Ptx(format!("sm_{arch}"))),
-        Chosen::OutOfMemory(error) => return Err(image::Damage::from(error).into()),
-        Chosen::Compressed => {
+    let chosen = code.chosen(arch);
+    match chosen.first() {
+        Some(Content::Counting(_)) => {}
+        None | Some(Content::Plain) => return Ok(None),
+        Some(Content::CountingPtx) => return Err(Unread::Ptx(format!("sm_{arch}"))),
+        Some(Content::OutOfMemory(error)) => {
+            return Err(image::Damage::from(error.clone()).into());
+        }
+        Some(Content::Compressed) => {
             if is_instrumented(driver, context, code, source)? {
                 report_compressed();
             }
             return Ok(None);
         }
-    };
+    }
     let (_current, _) = transfer::enter(driver, context)?;
     let (handle, library) = match source {
         Source::Module(handle) => (handle, None),
@@ -231,8 +234,10 @@ fn add(
     };
     let n = registry().next();
     let mut images = Vec::new();
-    for cubin in &cubins {
-        images.extend(image::read(cubin, registry::base(n))?);
+    for content in chosen {
+        if let Content::Counting(cubin) = content {
+            images.extend(image::read(cubin, registry::base(n))?);
+        }
     }
     let is_right = |image: &Image| handles::has_same_records(driver, handle, image);
     let image = match images.len() {
@@ -306,9 +311,4 @@ fn report_compressed() {
     diagnostics::lost(format_args!(
         "instrumented CUDA code is compressed, so devprof collects from it only with CUPTI ({why}): set DEVPROF_CUPTI to the path of libcupti.so, or do not compress it"
     ));
-}
-
-/// A context was destroyed, with its modules.
-pub fn context_destroyed(context: CUcontext) {
-    registry().remove_context(context);
 }

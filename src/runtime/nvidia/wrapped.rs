@@ -1,18 +1,18 @@
-//! What the wrappers of the driver's functions (`exports/cuda.rs`) do in a call: they report what the program loads if CUPTI
-//! is not used.
+//! The work of the wrappers of the driver's functions (`exports/cuda.rs`): they report the code that the program loads if
+//! CUPTI is not used.
 
-use super::code::Code;
-use super::observed::{self, CALLS};
-use super::{driver, primary, subscriber, without_cupti};
+use super::observed;
+use super::registry::registry;
+use super::{primary, subscriber, without_cupti};
 use crate::gpu::observers;
 use crate::gpu::owner::is_owner;
 use crate::support::panic_guard::{Cost, guarded};
 use cuda_abi::cupti::*;
 use cuda_abi::driver::*;
-use std::ffi::{CStr, OsStr, c_uint, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use super::driver::address as driver_function;
 
 /// A program has a wrapper.
 static IS_HANDED_OUT: AtomicBool = AtomicBool::new(false);
@@ -27,15 +27,10 @@ pub fn handed_out() {
     IS_HANDED_OUT.store(true, Ordering::Relaxed);
 }
 
-/// The driver's function of this name; null if it has none, or is not loaded.
-pub fn driver_function(name: &CStr) -> *mut c_void {
-    driver::address(name)
-}
-
 /// Calls a function of the driver, and reports the call if modules are found without CUPTI.
 ///
 /// # Safety
-/// The arguments are those of the function with this number.
+/// These are the arguments of the function with this number.
 pub unsafe fn observe(
     id: c_uint,
     arguments: *const c_void,
@@ -73,11 +68,11 @@ pub unsafe fn observe(
 /// Reports a call as CUPTI does.
 ///
 /// # Safety
-/// The arguments are those of the function with this number. `result`: null before the call.
+/// These are the arguments of the function with this number. `result`: null before the call.
 unsafe fn report(id: c_uint, arguments: *const c_void, result: *const CUresult) {
-    if !CALLS.contains(&id) {
+    let Some(kind) = observed::kind(id) else {
         return;
-    }
+    };
     let data = CUpti_CallbackData {
         callbackSite: if result.is_null() {
             CUPTI_API_ENTER
@@ -94,7 +89,7 @@ unsafe fn report(id: c_uint, arguments: *const c_void, result: *const CUresult) 
         correlationId: 0,
     };
     // SAFETY: the caller's promise.
-    unsafe { observed::report_call(id, &data) };
+    unsafe { observed::report_call(kind, &data) };
 }
 
 /// A primary context that a call may destroy.
@@ -138,34 +133,9 @@ unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, ending: En
     if let Some((device, context)) = ending.filter(|_| is_success) {
         let is_reset = id == cbid::cuDevicePrimaryCtxReset_v2;
         if is_reset || primary::primary_context(device).is_none() {
-            without_cupti::context_destroyed(context);
+            registry().remove_context(context);
         }
     }
-    // SAFETY: the caller's promise; the types of the arguments are those of the header.
-    unsafe {
-        match id {
-            cbid::cuModuleLoad if is_success => {
-                let arguments = &*arguments.cast::<cuModuleLoad_params>();
-                let path = CStr::from_ptr(arguments.fname);
-                let code = Code::read_file(Path::new(OsStr::from_bytes(path.to_bytes())));
-                without_cupti::module_loaded(*arguments.module, code);
-            }
-            cbid::cuModuleLoadData | cbid::cuModuleLoadDataEx | cbid::cuModuleLoadFatBinary
-                if is_success =>
-            {
-                let arguments = &*arguments.cast::<cuModuleLoadData_params>();
-                let code = Code::read_memory(arguments.image);
-                without_cupti::module_loaded(*arguments.module, code);
-            }
-            _ => {}
-        }
-        report(id, arguments, &raw const result);
-        match id {
-            cbid::cuCtxDestroy_v2 if is_success => {
-                let context = (*arguments.cast::<cuCtxDestroy_params>()).ctx;
-                without_cupti::context_destroyed(context);
-            }
-            _ => {}
-        }
-    }
+    // SAFETY: the caller's promise.
+    unsafe { report(id, arguments, &raw const result) };
 }

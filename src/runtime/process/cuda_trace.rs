@@ -1,6 +1,6 @@
 //! Starts the trace of CUDA.
 
-use crate::nvidia::subscriber::{self, Traced, Unobserved};
+use crate::nvidia::subscriber::{self, Unobserved};
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
@@ -29,13 +29,7 @@ pub fn start(unobserved: Option<Unobserved>) {
             if !trace::start_cuda(pattern) {
                 return;
             }
-            let tracing = &settings().tracing;
-            let traced = Traced {
-                now: trace::cuda_now,
-                api: tracing.api,
-                copies: tracing.copies,
-            };
-            match subscriber::trace(&traced) {
+            match subscriber::trace(trace::cuda_now) {
                 Ok(()) => trace::cuda_started(),
                 Err(error) => {
                     diagnostics::lost(format_args!("DEVPROF_TRACE: CUDA is not traced: {error}"));

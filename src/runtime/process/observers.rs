@@ -3,15 +3,11 @@
 
 use super::cuda;
 use super::leader::request;
-use super::lifecycle;
 use super::request::Request;
 use super::tool;
-use crate::gpu::observers::{
-    ApiCall, CopyCall, DrainObserver, PacketHandler, Source, StartedCopy, TraceObserver,
-};
-use crate::gpu::runtime::{AgentId, ExecutableId};
+use crate::gpu::observers::{DrainObserver, Source};
+use crate::gpu::runtime::ExecutableId;
 use crate::support::features::HAS_CUDA;
-use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::sys::loader;
 use crate::trace;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,98 +118,9 @@ impl DrainObserver for Drain {
 }
 
 /// Observes for the trace.
-pub struct Trace;
-
-impl TraceObserver for Trace {
-    fn shutting_down(&self) {
-        if_owner(trace::pause);
-    }
-
-    fn shut_down(&self) {
-        if_owner(trace::resume);
-    }
-
-    fn frozen(&self, executable: ExecutableId) {
-        guarded(Cost::Dispatches, (), || trace::frozen(executable));
-    }
-
-    fn api_call_began(&self, call: &ApiCall) {
-        guarded_hot(Cost::Dispatches, (), || trace::cuda_calls::began(call));
-    }
-
-    fn api_call_ended(&self, is_own: bool, status: i32) {
-        guarded_hot(Cost::Dispatches, (), || {
-            trace::cuda_calls::ended(is_own, status);
-        });
-    }
-
-    fn profiler_switched(&self, on: bool) {
-        guarded(Cost::Dispatches, (), || trace::profiler_switched(on));
-    }
-
-    fn stream_created(&self, handle: u64) {
-        guarded(Cost::Dispatches, (), || trace::streams::created(handle));
-    }
-
-    fn context_destroying(&self, context: u64) {
-        guarded(Cost::Dispatches, (), || trace::context_destroying(context));
-    }
-
-    fn activities_expected(&self) {
-        guarded(Cost::Dispatches, (), trace::activities_expected);
-    }
-
-    fn queue_created(
-        &self,
-        agent: AgentId,
-        queue: usize,
-        size: u32,
-    ) -> Option<Box<dyn PacketHandler>> {
-        guarded(Cost::Dispatches, None, || {
-            trace::queue_created(agent, queue, size)
-        })
-    }
-
-    fn slots_reserved(&self, queue: usize, first: u64, count: u64) {
-        guarded_hot(Cost::Dispatches, (), || {
-            trace::slots_reserved(queue, first, count);
-        });
-    }
-
-    fn signal_changing(&self, signal: u64) {
-        guarded_hot(Cost::Dispatches, (), || trace::signal_changing(signal));
-    }
-
-    fn signal_comparing(&self, signal: u64) {
-        guarded_hot(Cost::Dispatches, (), || trace::signal_comparing(signal));
-    }
-
-    fn signal_changed(&self, signal: u64, old: i64) {
-        guarded_hot(Cost::Dispatches, (), || trace::signal_changed(signal, old));
-    }
-
-    fn signal_destroying(&self, signal: u64) {
-        guarded(Cost::Dispatches, (), || trace::signal_destroying(signal));
-    }
-
-    fn dispatch_time_read(&self, signal: u64) -> Option<(u64, u64)> {
-        guarded(Cost::Dispatches, None, || trace::dispatch_time(signal))
-    }
-
-    fn copying(&self, call: &CopyCall) -> Option<StartedCopy> {
-        // A drain calls the functions that the trace hooks, perhaps in another copy of devprof.
-        if request(Request::IsOwnCopy {}) != 0 {
-            return None;
-        }
-        guarded_hot(Cost::Copies, None, || trace::copies::begin(call))
-    }
-
-    fn copy_requested(&self, call: &CopyCall, started: StartedCopy, is_success: bool) {
-        guarded_hot(Cost::Copies, (), || {
-            trace::copies::end(call, started, is_success);
-        });
-    }
-}
+pub static TRACE: trace::Observer = trace::Observer {
+    is_own_copy: || request(Request::IsOwnCopy {}) != 0,
+};
 
 /// Registers the exit handler when CUDA's first context exists: it then runs before the handlers in which the driver and the
 /// CUDA runtime end. If a library was loaded since, it may be another copy of the CUDA runtime.
@@ -231,12 +138,4 @@ fn is_reported_by(source: Source) -> bool {
         Source::Tool => true,
         Source::Interposed => request(Request::IsObserved {}) == 0,
     }
-}
-
-fn if_owner(work: fn()) {
-    guarded(Cost::Dispatches, (), || {
-        if lifecycle::is_owner() {
-            work();
-        }
-    });
 }

@@ -34,7 +34,7 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) -> bool {
         run_log::append_path(Event::Loaded, &program);
     }
     lifecycle::set_owner();
-    gpu::observers::set(&observers::Drain, &observers::Trace);
+    gpu::observers::set(&observers::Drain, &observers::TRACE);
     requests::set_exit_handler(exit::at_exit);
     fork::register();
     if let Leader::Other = leader {

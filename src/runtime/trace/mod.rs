@@ -13,7 +13,7 @@
 //! | [`markers`] | the program's markers, ranges and names |
 //!
 //! They share [`hsa`] (the state of HSA, and the program's signals), [`devices`] and [`queues`] (from the program's threads
-//! to the completion thread). [`start`] begins the trace.
+//! to the completion thread). [`observer`] observes the GPU runtimes, [`start`] begins the trace.
 
 pub mod calls;
 pub mod copies;
@@ -22,18 +22,15 @@ mod devices;
 mod dispatches;
 mod hsa;
 pub mod markers;
+mod observer;
 mod queues;
 mod recorder;
 mod session;
 mod start;
 
-pub use cuda::calls as cuda_calls;
-pub use cuda::{activities_expected, context_destroying, cuda_now, cuda_started};
-pub use dispatches::{
-    dispatch_time, frozen, pause, queue_created, release, resume, signal_changed, signal_changing,
-    signal_comparing, signal_destroying, slots_reserved,
-};
+pub use cuda::{cuda_now, cuda_started};
+pub use observer::{Observer, release};
 pub use recorder::streams;
 pub use session::recording::prepare;
 pub use session::{end, finish, flush, set_recording};
-pub use start::{in_child, profiler_switched, start, start_cuda};
+pub use start::{in_child, start, start_cuda};

@@ -27,15 +27,21 @@ pub fn in_child(is_owner: bool) {
     cuda::calls::in_child();
 }
 
-fn report_parent() {
-    diagnostics::lost("the parent process is already traced; this forked process is not traced");
+/// See [`session::belongs_to_parent`]. Reports that this process is not traced.
+fn belongs_to_parent() -> bool {
+    let belongs = session::belongs_to_parent();
+    if belongs {
+        diagnostics::lost(
+            "the parent process is already traced; this forked process is not traced",
+        );
+    }
+    belongs
 }
 
 /// Begins the trace whose path `pattern` expands to. Called while HSA is being initialized, before any launch, and
 /// called again if HSA is initialized again after a shutdown. Returns whether the process is traced.
 pub fn start(pattern: &OsStr) -> bool {
-    if session::belongs_to_parent() {
-        report_parent();
+    if belongs_to_parent() {
         return false;
     }
     if session::is_traced() {
@@ -61,8 +67,7 @@ pub fn start(pattern: &OsStr) -> bool {
 /// Begins the trace of CUDA, unless HSA's has begun. Called while CUDA is being initialized. Returns whether the process is
 /// traced.
 pub fn start_cuda(pattern: &OsStr) -> bool {
-    if session::belongs_to_parent() {
-        report_parent();
+    if belongs_to_parent() {
         return false;
     }
     if !clock::use_default() {

@@ -27,7 +27,7 @@ pub struct CallRecord {
     pub function: &'static str,
     /// `gettid` of the thread that called.
     pub thread: u32,
-    /// What it returned (`hipError_t`); 0 if the function does not return an error code.
+    /// The error code that it returned (`hipError_t`); 0 if the function does not return an error code.
     pub status: i32,
     /// Id of the stream that its arguments name, 0 for none.
     pub stream: u32,
@@ -47,7 +47,7 @@ static STATE: AtomicU8 = AtomicU8::new(state::WAITING);
 static STARTED: AtomicU64 = AtomicU64::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-static QUEUES: ThreadQueues<CallRecord> = ThreadQueues::new();
+pub static QUEUES: ThreadQueues<CallRecord> = ThreadQueues::new();
 
 /// The API call in progress on a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -209,24 +209,13 @@ fn record(call: CallRecord) {
     }
 }
 
-/// Whether there are records to collect.
-pub fn has_records() -> bool {
-    QUEUES.has_entries()
-}
-
-/// Passes the records since the last call to `take`. Returns how many were dropped since then.
-pub fn collect(take: &mut impl FnMut(CallRecord)) -> u64 {
-    QUEUES.collect(|(), call| call.into_iter().for_each(&mut *take));
-    QUEUES.take_dropped()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn collected() -> Vec<CallRecord> {
         let mut all = Vec::new();
-        collect(&mut |call| all.push(call));
+        QUEUES.collect(|(), call| all.extend(call));
         all.sort_by_key(|call| call.id);
         all
     }
@@ -263,7 +252,7 @@ mod tests {
         assert_eq!(seen, [("first", ERROR_UNKNOWN), ("outer", 7)]);
         assert!(calls[0].id < calls[1].id);
         assert_eq!(calls[0].thread, threads::thread_id());
-        assert!(!has_records());
+        assert!(!QUEUES.has_entries());
 
         // Threads that have ended when their records are collected, each with more records than a segment has.
         let threads: Vec<_> = (0..4)
@@ -273,7 +262,7 @@ mod tests {
         for thread in threads {
             thread.join().expect("no panic");
         }
-        assert!(has_records() || early.len() == 4000);
+        assert!(QUEUES.has_entries() || early.len() == 4000);
         early.extend(collected());
         assert_eq!(early.len(), 4000);
         let mut ids: Vec<_> = early.iter().map(|c| c.id).collect();

@@ -1,6 +1,6 @@
 //! Records the API calls that have returned.
 
-use super::in_progress::{self, CallRecord};
+use super::in_progress::QUEUES;
 use crate::trace::recorder::Recorder;
 use crate::trace::session::{Progress, Source};
 use tracefile::format::{Call, Count, Record};
@@ -10,7 +10,8 @@ pub struct Calls;
 impl Source for Calls {
     fn poll(&mut self, to: &mut Recorder) -> Progress {
         let mut recorded = 0;
-        let dropped = in_progress::collect(&mut |call: CallRecord| {
+        let dropped = QUEUES.collect(|(), call| {
+            let Some(call) = call else { return };
             let mut record = Call::new(call.id, 0);
             record.start = call.start.into();
             record.end = call.end.into();
@@ -20,18 +21,14 @@ impl Source for Calls {
             to.add_call(record, call.function);
             recorded += 1;
         });
-        to.add_to_counter(Count::DroppedCalls, dropped);
+        to.file.add_to_counter(Count::DroppedCalls, dropped);
         Progress {
             recorded,
             ..Progress::default()
         }
     }
 
-    fn stop(&mut self, to: &mut Recorder) {
-        self.poll(to);
-    }
-
     fn has_work(&self) -> bool {
-        in_progress::has_records()
+        QUEUES.has_entries()
     }
 }

@@ -1,4 +1,4 @@
-//! The program's copies and fills: what the thread that requests them does. In the steady state, this takes none of
+//! The program's copies and fills: the work of the thread that requests them. In the steady state, this takes none of
 //! devprof's locks, allocates nothing and makes no system call. The program's own completion signal stays in place
 //! ([`watched_signals`]).
 
@@ -40,7 +40,7 @@ mod state {
 }
 
 static STATE: AtomicU8 = AtomicU8::new(state::OFF);
-static QUEUES: ThreadQueues<Copy> = ThreadQueues::new();
+pub static QUEUES: ThreadQueues<Copy> = ThreadQueues::new();
 
 /// Records copies from now on.
 pub fn start() {
@@ -69,25 +69,22 @@ pub fn begin(call: &CopyCall) -> Option<StartedCopy> {
     if state == state::OFF {
         return None;
     }
+    // HSA rejects the null signal.
+    let signal = call.completion.filter(|&signal| signal != 0);
+    let signal = signal.map(SignalHandle);
     if !recording::is_on() {
         // An earlier copy with this signal would get the times of this one.
-        call.completion
-            .filter(|&signal| signal != 0)
-            .map(SignalHandle)
-            .into_iter()
-            .for_each(watched_signals::changing);
+        signal.into_iter().for_each(watched_signals::changing);
         return None;
     }
     let time = clock::now();
-    let mut watch = None;
-    // HSA rejects the null signal.
-    if let Some(signal) = call.completion.filter(|&signal| signal != 0) {
-        let signal = SignalHandle(signal);
-        match state {
-            state::ON => watch = watched_signals::watch(signal, Kind::Copy),
-            _ => watched_signals::changing(signal),
+    let watch = signal.and_then(|signal| match state {
+        state::ON => watched_signals::watch(signal, Kind::Copy),
+        _ => {
+            watched_signals::changing(signal);
+            None
         }
-    }
+    });
     Some(StartedCopy {
         time,
         watch: watch.map(Watch::number),
@@ -120,15 +117,4 @@ pub fn end(call: &CopyCall, started: StartedCopy, is_success: bool) {
         watch.into_iter().for_each(watched_signals::release);
     }
     wakeup::wake_if_asleep();
-}
-
-/// Whether there are copies to collect.
-pub fn has_records() -> bool {
-    QUEUES.has_entries()
-}
-
-/// Passes the copies since the last call to `take`. Returns how many were dropped since then.
-pub fn collect(take: &mut impl FnMut(Copy)) -> u64 {
-    QUEUES.collect(|(), copy| copy.into_iter().for_each(&mut *take));
-    QUEUES.take_dropped()
 }

@@ -1,12 +1,13 @@
 //! Processes copies and fills: waits for their completion, selects their times and writes their records.
 
-use super::requests::{self, Copy};
+use super::requests::{self, Copy, QUEUES};
 use crate::gpu::observers::Owner;
+use crate::gpu::traced::Agent;
 use crate::trace::devices;
 use crate::trace::hsa;
 use crate::trace::hsa::watched_signals::{self, Completed};
 use crate::trace::recorder::times::{Interval, RecordedTime, ReportedTimes};
-use crate::trace::recorder::{Agent, AgentKey, Recorder, clock};
+use crate::trace::recorder::{AgentKey, Recorder, clock};
 use crate::trace::session::{Mark, Progress, Runtime, Source};
 use hsa_abi::AgentHandle;
 use tracefile::format::{Count, MemoryCopy, NO_AGENT, Record, direction, flag};
@@ -44,7 +45,8 @@ impl Source for Copies {
             return Progress::default();
         }
         let pending = &mut self.pending;
-        let dropped = requests::collect(&mut |copy| {
+        let dropped = QUEUES.collect(|(), copy: Option<Copy>| {
+            let Some(copy) = copy else { return };
             let mut number = |owner| match owner {
                 Owner::Agent(agent) => devices::hsa(AgentHandle(agent.hsa_handle()), to),
                 Owner::Host | Owner::Unknown => None,
@@ -57,7 +59,7 @@ impl Source for Copies {
                 destination,
             });
         });
-        to.add_to_counter(Count::DroppedCopies, dropped);
+        to.file.add_to_counter(Count::DroppedCopies, dropped);
         let mut recorded = 0;
         let mut polled = 0;
         self.pending.retain(|pending| {
@@ -93,17 +95,17 @@ impl Source for Copies {
         requests::stop();
         // HSA must not be used any more, so new agents are unknown.
         let known = |owner| match owner {
-            Owner::Agent(agent) => to.find_agent(AgentKey::Hsa(agent.hsa_handle())).flatten(),
+            Owner::Agent(agent) => to.agents.find(AgentKey::Hsa(agent.hsa_handle())).flatten(),
             Owner::Host | Owner::Unknown => None,
         };
-        let dropped = requests::collect(&mut |copy| {
-            self.pending.push(Pending {
+        let dropped = QUEUES.collect(|(), copy: Option<Copy>| {
+            self.pending.extend(copy.map(|copy| Pending {
                 copy,
                 source: known(copy.call.source),
                 destination: known(copy.call.destination),
-            });
+            }));
         });
-        to.add_to_counter(Count::DroppedCopies, dropped);
+        to.file.add_to_counter(Count::DroppedCopies, dropped);
         for pending in self.pending.drain(..) {
             let end = match pending.copy.call.completion {
                 None => End::Returned,
@@ -120,7 +122,7 @@ impl Source for Copies {
     }
 
     fn has_work(&self) -> bool {
-        requests::has_records()
+        QUEUES.has_entries()
     }
 
     fn is_busy(&mut self) -> bool {
@@ -136,8 +138,8 @@ impl Source for Copies {
 /// Records a copy.
 fn record(pending: &Pending, end: End, to: &mut Recorder) {
     let Pending { copy, .. } = pending;
-    let source = pending.source.map(|number| to.agent(number));
-    let destination = pending.destination.map(|number| to.agent(number));
+    let source = pending.source.map(|number| to.agents.get(number));
+    let destination = pending.destination.map(|number| to.agents.get(number));
     let mut observed = clock::now();
     let recorded = match end {
         End::Returned => {
@@ -160,16 +162,13 @@ fn record(pending: &Pending, end: End, to: &mut Recorder) {
                 // Times of a copy by the host are of the system clock.
                 raw: gpu.map_or(Interval::default(), |_| completed.raw.into()),
                 window: copy.submit..=observed,
-                frequency: to.frequency(),
+                frequency: to.frequency,
                 agent_frequency: gpu.map_or(0, |agent| agent.frequency),
             }
             .select()
         }
         End::Unwatched => RecordedTime::NONE,
-        End::Unfinished => RecordedTime {
-            flags: flag::CLOCK_NONE | flag::UNFINISHED,
-            ..RecordedTime::NONE
-        },
+        End::Unfinished => RecordedTime::UNFINISHED,
     };
     let no_call = if copy.correlation == 0 {
         flag::NO_CALL
@@ -227,11 +226,8 @@ mod tests {
     #[test]
     fn the_direction_is_that_of_the_agents() {
         let agent = |is_gpu| Agent {
-            key: AgentKey::Hsa(1),
-            index: 0,
-            frequency: 0,
-            target: String::new(),
             is_gpu,
+            ..Agent::default()
         };
         let (gpu, cpu) = (agent(true), agent(false));
         let named = Owner::Agent(AgentId::Hsa(1));

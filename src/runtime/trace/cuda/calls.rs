@@ -1,6 +1,6 @@
 //! The program's calls of CUDA's APIs. The calls that a call of CUDA makes itself are not recorded.
 
-use super::launches::{self, Launch};
+use super::launches::{self, Entry, Launch};
 use crate::gpu::observers::{ApiCall, ApiStream};
 use crate::nvidia::activity;
 use crate::sys::threads;
@@ -22,15 +22,15 @@ struct Nest {
     started: Option<Started>,
 }
 
+const NO_CALLS: Nest = Nest {
+    depth: 0,
+    correlation: None,
+    is_awaited: false,
+    started: None,
+};
+
 thread_local! {
-    static NEST: Cell<Nest> = const {
-        Cell::new(Nest {
-            depth: 0,
-            correlation: None,
-            is_awaited: false,
-            started: None,
-        })
-    };
+    static NEST: Cell<Nest> = const { Cell::new(NO_CALLS) };
 }
 
 /// The program, or devprof, has called a function.
@@ -54,7 +54,7 @@ pub fn began(call: &ApiCall) {
             None => recording::is_on().then(clock::now),
         };
         let outer = nest.correlation.unwrap_or(call.correlation);
-        launches::push(launch(call, outer, submit));
+        launches::QUEUES.push(Entry::Launched(launch(call, outer, submit)));
         nest.is_awaited |= nest.depth == 1 && call.submits_once;
     }
     NEST.set(nest);
@@ -71,7 +71,6 @@ fn launch(call: &ApiCall, outer: u32, submit: Option<u64>) -> Launch {
         submit: submit.unwrap_or(0),
         stream: current.stream,
         is_single: call.submits_once,
-        has_failed: false,
         function: call.function,
     }
 }
@@ -92,7 +91,7 @@ pub fn ended(is_own: bool, status: i32) {
         && status != 0
         && let Some(correlation) = nest.correlation.filter(|_| nest.is_awaited)
     {
-        launches::push(Launch::failed(correlation));
+        launches::QUEUES.push(Entry::Failed { correlation });
     }
     NEST.set(nest);
     if let Some(started) = started {
@@ -110,10 +109,5 @@ fn named(stream: ApiStream) -> NamedStream {
 
 /// In the child of a fork.
 pub fn in_child() {
-    NEST.set(Nest {
-        depth: 0,
-        correlation: None,
-        is_awaited: false,
-        started: None,
-    });
+    NEST.set(NO_CALLS);
 }

@@ -6,7 +6,6 @@ use crate::support::diagnostics;
 use crate::support::sync::lock;
 use crate::support::wait_limit::Waiting;
 use crate::trace::calls;
-use crate::trace::queues::wakeup;
 use crate::trace::recorder::clock;
 use crate::trace::session::{self, Delivery, recording};
 use std::sync::Mutex;
@@ -105,9 +104,4 @@ pub fn context_destroying(context: u64) {
         drop(waiting);
         flush(Flush::Complete);
     }
-}
-
-/// CUPTI has begun or filled a buffer.
-pub fn activities_expected() {
-    wakeup::wake_if_asleep();
 }

@@ -27,39 +27,25 @@ pub struct Launch {
     pub stream: u32,
     /// The call submits at most one kernel.
     pub is_single: bool,
-    /// The call has failed, so it has submitted nothing. The second entry of the call.
-    pub has_failed: bool,
     pub function: &'static str,
 }
 
-impl Launch {
-    /// The second entry of a call that has failed.
-    pub fn failed(correlation: u32) -> Launch {
-        Launch {
-            correlation,
-            outer: correlation,
-            thread: 0,
-            id: 0,
-            submit: 0,
-            stream: 0,
-            is_single: true,
-            has_failed: true,
-            function: "",
-        }
-    }
+/// An entry of a thread's queue.
+#[derive(Clone, Copy)]
+pub enum Entry {
+    Launched(Launch),
+    /// The call has failed, so it has submitted nothing. The second entry of the call.
+    Failed {
+        correlation: u32,
+    },
 }
 
-static QUEUES: ThreadQueues<Launch> = ThreadQueues::new();
-
-/// Adds an entry of the calling thread.
-pub fn push(launch: Launch) {
-    QUEUES.push(launch);
-}
+pub static QUEUES: ThreadQueues<Entry> = ThreadQueues::new();
 
 /// The calls whose records may still arrive, by CUPTI's number, which it uses again after 2^32 calls.
 ///
 /// Calls of a graph have any number of records, and those in a stream capture have none. So the oldest entries are
-/// forgotten when there are too many: those of the generation before the current one.
+/// forgotten when there are too many: the entries of the generation before the current one.
 #[derive(Default)]
 pub struct Launches {
     new: HashMap<u32, Launch>,
@@ -69,15 +55,14 @@ pub struct Launches {
 impl Launches {
     /// Adds the entries of all threads. Returns how many were dropped because a thread's queue was full.
     pub fn collect(&mut self) -> u64 {
-        QUEUES.collect(|(), launch| launch.into_iter().for_each(|launch| self.add(launch)));
-        QUEUES.take_dropped()
+        QUEUES.collect(|(), entry| match entry {
+            Some(Entry::Launched(launch)) => self.add(launch),
+            Some(Entry::Failed { correlation }) => self.remove(correlation),
+            None => {}
+        })
     }
 
     fn add(&mut self, launch: Launch) {
-        if launch.has_failed {
-            self.remove(launch.correlation);
-            return;
-        }
         if self.new.len() >= GENERATION {
             self.old = std::mem::take(&mut self.new);
         }
@@ -90,7 +75,7 @@ impl Launches {
         }
     }
 
-    /// The call with this number. The entry of a call that submits a single kernel is removed, and so is that of the call
+    /// The call with this number. The entry of a call that submits a single kernel is removed, and so is the entry of the call
     /// around it: only one of them has the record.
     pub fn find(&mut self, correlation: u32) -> Option<Launch> {
         let launch = *self.get(correlation)?;
@@ -154,7 +139,6 @@ mod tests {
             submit: correlation.into(),
             stream: 1,
             is_single,
-            has_failed: false,
             function: "cudaLaunchKernel",
         }
     }
@@ -185,7 +169,7 @@ mod tests {
         for number in 1..=4 {
             launches.add(launch(number, number != 4));
         }
-        launches.add(Launch::failed(2));
+        launches.remove(2);
         // Call 3 is another thread's latest.
         assert_eq!(launches.take_missing(10, 8), 1);
         assert_eq!(launches.take_missing(3, 7), 0);

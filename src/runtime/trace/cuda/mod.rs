@@ -6,5 +6,5 @@ mod delivery;
 mod launches;
 mod source;
 
-pub use delivery::{activities_expected, context_destroying, cuda_now, cuda_started, set_traced};
+pub use delivery::{context_destroying, cuda_now, cuda_started, set_traced};
 pub use source::Activities;

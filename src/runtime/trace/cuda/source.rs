@@ -3,12 +3,13 @@
 
 use super::delivery::{self, Cupti};
 use super::launches::{Launch, Launches};
+use crate::gpu::traced::{Kernel, Registers};
 use crate::nvidia::activity::{self, Activity, CopyRun, KernelRun, Run, Side};
 use crate::support::diagnostics;
 use crate::sys::threads;
 use crate::trace::devices;
 use crate::trace::recorder::times::{Interval, RecordedTime, ReportedTimes};
-use crate::trace::recorder::{Kernel, Recorder, Registers, clock};
+use crate::trace::recorder::{Recorder, clock};
 use crate::trace::session::{Delivery, Progress, Runtime, Source};
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -29,7 +30,7 @@ macro_rules! set_origin {
     };
 }
 
-/// What is constant in all runs of a kernel.
+/// The constants of all runs of a kernel.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct KernelKey {
     /// The address of the name, which all runs of a kernel have in common.
@@ -69,7 +70,7 @@ impl Source for Activities {
             return progress;
         }
         for full in all {
-            let is_complete = full.is_complete();
+            let is_complete = full.is_complete;
             activity::read(full, &mut |activity| {
                 progress.recorded += 1;
                 match activity {
@@ -84,13 +85,9 @@ impl Source for Activities {
             diagnostics::lost(format_args!(
                 "CUPTI has dropped {dropped} records of kernels or copies: the trace does not have them"
             ));
-            to.add_to_counter(Count::DroppedDispatches, dropped);
+            to.file.add_to_counter(Count::DroppedDispatches, dropped);
         }
         progress
-    }
-
-    fn stop(&mut self, to: &mut Recorder) {
-        self.poll(to);
     }
 
     fn end(&mut self, to: &mut Recorder) {
@@ -132,7 +129,7 @@ impl Source for Activities {
             diagnostics::lost(format_args!(
                 "CUPTI has delivered no record of {missing} kernels: another library in the process uses CUPTI's activities"
             ));
-            to.add_to_counter(Count::DroppedDispatches, missing);
+            to.file.add_to_counter(Count::DroppedDispatches, missing);
         }
         let untimed = std::mem::take(&mut self.untimed);
         if untimed > 0 {
@@ -178,7 +175,7 @@ impl Activities {
                 per_thread: run.registers,
             },
         };
-        let id = to.add_kernel(kernel, 0);
+        let id = to.add_kernel(&kernel, 0);
         self.kernels.insert(key, (run.name.into(), id));
         id
     }
@@ -191,7 +188,7 @@ impl Activities {
         let agent = devices::cuda_index(kernel.run.device, to);
         let queue = self.queue(&kernel.run, agent, to);
         let id = self.kernel(kernel, agent, to);
-        let times = Times::of(&kernel.run, is_complete, launch.as_ref(), to.frequency());
+        let times = Times::of(&kernel.run, is_complete, launch.as_ref(), to.frequency);
         self.untimed += u64::from(times.are_missing());
         let mut record = Dispatch::new(0, times.flags);
         set_origin!(record, launch, times);
@@ -215,7 +212,7 @@ impl Activities {
         if launch.is_some_and(|launch| launch.id == 0) {
             return;
         }
-        let times = Times::of(&copy.run, is_complete, launch.as_ref(), to.frequency());
+        let times = Times::of(&copy.run, is_complete, launch.as_ref(), to.frequency);
         self.untimed += u64::from(times.are_missing());
         let mut side = |side| match side {
             Some(Side::Device(device)) => devices::cuda_index(device, to),
@@ -267,10 +264,7 @@ impl Times {
         } else if is_complete {
             RecordedTime::NONE
         } else {
-            RecordedTime {
-                flags: flag::CLOCK_NONE | flag::UNFINISHED,
-                ..RecordedTime::NONE
-            }
+            RecordedTime::UNFINISHED
         };
         let no_call = if launch.is_none() { flag::NO_CALL } else { 0 };
         Times {

@@ -14,15 +14,12 @@ use crate::trace::hsa::watched_signals::{Completed, Watch};
 use crate::trace::queues::fifo::{Consumer, Producer, fifo};
 use hsa_abi::SignalHandle;
 
-/// Operations on signals: HSA's, or those of a test's model.
+/// Operations on signals: HSA's, or a test model's.
 pub trait Signals {
-    /// A new signal of value 1; `None` if it cannot be created.
-    fn create(&self) -> Option<SignalHandle>;
-    /// The value, loaded with acquire order: what the GPU wrote before it decremented the signal is visible.
+    /// The value, loaded with acquire order: the GPU's writes before it decremented the signal are visible.
     fn value(&self, signal: SignalHandle) -> i64;
     /// Sets the value to 1.
     fn reset(&self, signal: SignalHandle);
-    fn destroy(&self, signal: SignalHandle);
     /// See [`crate::trace::hsa::watched_signals::poll`].
     fn poll_watch(&self, watch: Watch) -> Option<Completed>;
 }
@@ -141,7 +138,7 @@ impl CompletionSide {
         first >= count
     }
 
-    /// Processes complete entries: `on_complete` gets each of them once, those of one call in the queue's order. It may
+    /// Processes complete entries: `on_complete` gets each of them once, per call in the queue's order. It may
     /// read their signals only during the call. Returns the number of entries.
     pub fn poll(&mut self, signals: &impl Signals, mut on_complete: impl FnMut(&[Entry])) -> usize {
         let mut all = 0;
@@ -267,16 +264,17 @@ mod tests {
     }
 
     impl Model {
+        fn create(&self) -> SignalHandle {
+            self.values.borrow_mut().push(1);
+            SignalHandle(self.values.borrow().len() as u64)
+        }
+
         fn complete(&self, signal: SignalHandle) {
             self.values.borrow_mut()[signal.0 as usize - 1] -= 1;
         }
     }
 
     impl Signals for Model {
-        fn create(&self) -> Option<SignalHandle> {
-            self.values.borrow_mut().push(1);
-            Some(SignalHandle(self.values.borrow().len() as u64))
-        }
         fn value(&self, signal: SignalHandle) -> i64 {
             self.values.borrow()[signal.0 as usize - 1]
         }
@@ -284,7 +282,6 @@ mod tests {
             self.resets.set(self.resets.get() + 1);
             self.values.borrow_mut()[signal.0 as usize - 1] = 1;
         }
-        fn destroy(&self, _: SignalHandle) {}
         fn poll_watch(&self, _: Watch) -> Option<Completed> {
             None
         }
@@ -314,7 +311,7 @@ mod tests {
         let signals = Model::default();
         let (mut launching, mut completing) = channel();
         for _ in 0..3 {
-            completing.add_signal(signals.create().unwrap());
+            completing.add_signal(signals.create());
         }
         let [a, b, c] = [false; 3].map(|forwarded| launch(&mut launching, forwarded));
         assert_eq!(taken(&mut completing, &signals), []);
@@ -332,7 +329,7 @@ mod tests {
         let signals = Model::default();
         let (mut launching, mut completing) = channel();
         for _ in 0..2 {
-            completing.add_signal(signals.create().unwrap());
+            completing.add_signal(signals.create());
         }
         let first = launch(&mut launching, true);
         signals.complete(first);
@@ -353,7 +350,7 @@ mod tests {
         let (mut launching, mut completing) = channel();
         let all: Vec<_> = (0..3 * WINDOW)
             .map(|_| {
-                completing.add_signal(signals.create().unwrap());
+                completing.add_signal(signals.create());
                 launch(&mut launching, false)
             })
             .collect();
@@ -393,16 +390,12 @@ mod loom_tests {
     }
 
     impl Signals for Model {
-        fn create(&self) -> Option<SignalHandle> {
-            None
-        }
         fn value(&self, signal: SignalHandle) -> i64 {
             self.cell(signal).load(Ordering::Acquire) as i64
         }
         fn reset(&self, signal: SignalHandle) {
             self.cell(signal).store(1, Ordering::Relaxed);
         }
-        fn destroy(&self, _: SignalHandle) {}
         fn poll_watch(&self, _: Watch) -> Option<Completed> {
             None
         }

@@ -7,7 +7,7 @@ use crate::trace::calls;
 use crate::trace::recorder::clock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// What is known about a packet before it is written.
+/// The facts about a packet that are known before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOrigin {
     /// Correlation id of the API call in progress, 0 for none.

@@ -17,20 +17,12 @@ const IDLE_POLLS: u32 = 40;
 pub struct HsaSignals;
 
 impl Signals for HsaSignals {
-    fn create(&self) -> Option<SignalHandle> {
-        signals::create()
-    }
-
     fn value(&self, signal: SignalHandle) -> i64 {
         signals::value(signal)
     }
 
     fn reset(&self, signal: SignalHandle) {
         signals::reset(signal);
-    }
-
-    fn destroy(&self, signal: SignalHandle) {
-        signals::destroy(signal);
     }
 
     fn poll_watch(&self, watch: Watch) -> Option<Completed> {
@@ -102,7 +94,7 @@ impl Queue {
     /// Adds `count` signals to the pool.
     fn add_signals(&mut self, unused: &mut Vec<SignalHandle>, count: usize) {
         for _ in 0..count {
-            match unused.pop().or_else(|| HsaSignals.create()) {
+            match unused.pop().or_else(signals::create) {
                 Some(signal) => self.completion_side.add_signal(signal),
                 None => {
                     if self.completion_side.free_count() == 0 {

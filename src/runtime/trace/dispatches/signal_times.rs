@@ -45,7 +45,7 @@ impl SignalTimes {
         }
     }
 
-    /// Updates the times for the program's signal to those of the packet that was submitted last.
+    /// Updates the times for the program's signal to the times of the packet that was submitted last.
     pub fn update(&mut self, entry: &Entry, time: Option<DispatchTime>) {
         let new = SignalTime {
             submit: entry.submit,

@@ -2,7 +2,7 @@
 
 use super::capture::{self, Capture, Shared};
 use super::doorbells::{self, Doorbells};
-use super::in_flight::{Entry, Signals, channel};
+use super::in_flight::{Entry, channel};
 use super::kernel_addresses::KernelAddresses;
 use super::packet_origins;
 use super::queue::{HsaSignals, Queue};
@@ -13,7 +13,7 @@ use crate::support::diagnostics;
 use crate::trace::devices;
 use crate::trace::hsa::{self, watched_signals};
 use crate::trace::recorder::times::{RecordedTime, ReportedTimes};
-use crate::trace::recorder::{AgentKey, Kernel, Recorder, Registers, clock};
+use crate::trace::recorder::{AgentKey, Recorder, clock};
 use crate::trace::session::{Delivery, Mark, Progress, Runtime, Source, recording};
 use hsa_abi::{AgentHandle, DispatchTime, ExecutableHandle, SignalHandle};
 use std::collections::HashMap;
@@ -140,8 +140,8 @@ impl Dispatches {
         if recording::is_on() {
             queue.fill_pool(&mut self.unused_signals);
         }
-        let id = to.add_queue(to.agent(agent).index, size);
-        to.publish();
+        let id = to.add_queue(to.agents.get(agent).index, size);
+        to.file.publish();
         self.queues.insert(id, queue);
         self.queue_ids.insert(address, id);
         let origins = packet_origins::add(address, size);
@@ -162,13 +162,13 @@ impl Dispatches {
         let unfinished = queue.completion_side.take_unfinished();
         record_unfinished(id, &queue, &self.kernels, &unfinished, to);
         record_unknown_packets(&queue.shared, to);
-        to.publish();
+        to.file.publish();
         let pooled = queue
             .completion_side
             .into_signals(capture.into_launch_side());
         let in_flight = unfinished.iter().map(|entry| entry.signal);
         for signal in in_flight.chain(pooled).filter(|signal| signal.0 != 0) {
-            HsaSignals.reset(signal);
+            signals::reset(signal);
             self.unused_signals.push(signal);
         }
         // The caller is in an HSA function, so HSA is initialized even after the end of the trace.
@@ -183,7 +183,7 @@ impl Dispatches {
             let Some(agent) = devices::hsa_gpu(handle, to) else {
                 continue;
             };
-            let agent = to.agent(agent);
+            let agent = to.agents.get(agent);
             let found = match kernels::kernels(executable, handle, agent.index, &agent.target) {
                 Ok(found) => found,
                 Err(error) => {
@@ -197,10 +197,10 @@ impl Dispatches {
             self.kernels.add(
                 found
                     .into_iter()
-                    .map(|(object, kernel)| (object, to.add_kernel(kernel.into(), object))),
+                    .map(|(object, kernel)| (object, to.add_kernel(&kernel, object))),
             );
         }
-        to.publish();
+        to.file.publish();
     }
 
     /// Reports dispatches that are missing from the trace.
@@ -227,14 +227,14 @@ impl Dispatches {
             packet_origins::remove(address);
         }
         self.polled_queues.clear();
-        to.forget_hsa_agents();
+        to.agents.forget_hsa();
         self.signal_times.clear();
         self.unused_signals.clear();
     }
 
     fn destroy_unused_signals(&mut self) {
         for signal in std::mem::take(&mut self.unused_signals) {
-            HsaSignals.destroy(signal);
+            signals::destroy(signal);
         }
     }
 
@@ -244,29 +244,10 @@ impl Dispatches {
     }
 }
 
-impl From<kernels::Kernel> for Kernel {
-    fn from(kernel: kernels::Kernel) -> Kernel {
-        Kernel {
-            name: kernel.name,
-            agent: kernel.agent,
-            kernarg: kernel.kernarg,
-            lds: kernel.lds,
-            scratch: kernel.scratch,
-            registers: kernel
-                .registers
-                .map_or(Registers::Unknown, |found| Registers::Amd {
-                    vgprs: found.vgprs,
-                    accum_vgprs: found.accum_vgprs,
-                    sgprs: found.sgprs,
-                }),
-        }
-    }
-}
-
 /// Records and reports packets whose kernels are not in the trace.
 fn record_unknown_packets(shared: &Shared, to: &mut Recorder) {
     let unknown = shared.unknown_packets.swap(0, Ordering::Relaxed);
-    to.add_to_counter(Count::UnknownPackets, unknown);
+    to.file.add_to_counter(Count::UnknownPackets, unknown);
     let jumps = shared.jumps.swap(0, Ordering::Relaxed);
     if jumps > 0 {
         diagnostics::lost(format_args!(
@@ -284,9 +265,10 @@ fn record_completed(
     signal_times: &mut SignalTimes,
     to: &mut Recorder,
 ) -> usize {
-    let agent = to.agent(queue.agent);
-    let (key, index, agent_frequency) = (agent.key, agent.index, agent.frequency);
-    let frequency = to.frequency();
+    let key = to.agents.key(queue.agent);
+    let agent = to.agents.get(queue.agent);
+    let (index, agent_frequency) = (agent.index, agent.frequency);
+    let frequency = to.frequency;
     queue.completion_side.poll(&HsaSignals, |entries| {
         let observed = clock::now();
         for entry in entries {
@@ -325,7 +307,7 @@ fn record_unfinished(
     to: &mut Recorder,
 ) {
     let observed = clock::now();
-    let index = to.agent(queue.agent).index;
+    let index = to.agents.get(queue.agent).index;
     let watches = entries.iter().filter_map(|entry| entry.watch);
     watches.for_each(watched_signals::release);
     for entry in entries.iter().filter(|entry| entry.dispatch) {

@@ -1,4 +1,4 @@
-//! What the sources that use HSA share: whether they may call it, and the program's signals.
+//! The sources that use HSA share this: whether they may call it, and the program's signals.
 
 pub mod watched_signals;
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// HSA's functions must not be called.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 /// The number of threads in `hsa_shut_down`. While it is not 0, HSA's functions must not be called either, because HSA may
-/// be uninitialized during that call. Changed under the session's lock.
+/// be uninitialized during that call. Incremented under the session's lock if there is a session.
 static SHUTTING_DOWN: AtomicUsize = AtomicUsize::new(0);
 
 pub fn runtime() -> Runtime {

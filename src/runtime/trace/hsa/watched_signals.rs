@@ -11,7 +11,7 @@
 //! signal for the next packet.
 //!
 //! **A signal that is changed during a read.** The completion thread reads the signal first. Then it takes the watch
-//! with a compare-and-swap, which fails if the watch was captured meanwhile. In this case it discards what it has read.
+//! with a compare-and-swap, which fails if the watch was captured meanwhile. In this case it discards the result.
 //!
 //! **A signal that is destroyed during a read.** ROCr's ordinary signals stay mapped until HSA is shut down
 //! (`SharedSignalPool_t`, signal.cpp), but the memory of a signal for other processes is unmapped when the signal is
@@ -127,7 +127,7 @@ pub fn destroying(signal: SignalHandle) {
     if_in_use(|table| table.destroying(&HsaSignals, signal));
 }
 
-/// What completes a watched signal.
+/// The work that completes a watched signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A packet in a queue with profiling. Its times are ticks of the agent's clock.
@@ -159,12 +159,12 @@ impl Watch {
 pub struct Completed {
     /// See [`Kind`]. `None`: unknown.
     pub time: Option<DispatchTime>,
-    /// What the packet processor has written to the signal of a [`Kind::Copy`] that a kernel of ROCr executed, in ticks
-    /// of the agent's clock; 0 if that is unknown.
+    /// The times that the packet processor has written to the signal of a [`Kind::Copy`] that a kernel of ROCr executed, in
+    /// ticks of the agent's clock; 0 if that is unknown.
     pub raw: DispatchTime,
 }
 
-/// Reads signals: HSA's, or those of a test's model.
+/// Reads signals: HSA's, or a test model's.
 pub trait ReadSignal {
     /// The value, loaded with acquire order. `None`: the signal cannot be watched (for example a doorbell).
     fn value(&self, signal: SignalHandle) -> Option<i64>;
@@ -518,7 +518,7 @@ impl Table {
         &self.buckets[hash as usize % BUCKETS]
     }
 
-    /// The slots in the signal's bucket that refer to it: the one of its watch, and those of earlier watches that a
+    /// The slots in the signal's bucket that refer to it: the slot of its watch, and slots of earlier watches that a
     /// thread is about to remove.
     #[inline]
     fn slots_of(&self, signal: SignalHandle) -> impl Iterator<Item = u32> {
@@ -540,7 +540,7 @@ impl Table {
         }
         let (mut time, mut raw) = (None, DispatchTime::default());
         if value == 0 {
-            // Otherwise the times are those of an earlier packet.
+            // Otherwise the times are from an earlier packet.
             let written = Some(signals.raw_time(signal))
                 .filter(|time| time.end != slot.end.load(Ordering::Relaxed));
             if slot.is_copy.load(Ordering::Relaxed) != 0 {
@@ -775,9 +775,8 @@ mod tests {
         model.complete(10, 20);
         table.changing(&model, SIGNAL);
         model.value.set(1);
-        let second = table
-            .watch(&model, SIGNAL, Kind::Dispatch)
-            .expect("a watch");
+        let second = table.watch(&model, SIGNAL, Kind::Dispatch);
+        let second = second.expect("a watch");
         model.complete(30, 40);
         table.destroying(&model, SIGNAL);
         model.value.set(-7);
@@ -805,9 +804,8 @@ mod tests {
         model.complete(10, 20);
         assert_eq!(table.poll(&model, watch), known(10, 20));
         model.value.set(1);
-        let watch = table
-            .watch(&model, SIGNAL, Kind::Dispatch)
-            .expect("a watch");
+        let watch = table.watch(&model, SIGNAL, Kind::Dispatch);
+        let watch = watch.expect("a watch");
         model.value.set(0);
         assert_eq!(table.poll(&model, watch), UNKNOWN);
     }
@@ -949,6 +947,21 @@ mod loom_tests {
         })
     }
 
+    /// Runs the program on another thread.
+    fn spawn<T: Send + 'static>(
+        shared: &Arc<Shared>,
+        program: impl FnOnce(&Table, &Model) -> T + Send + 'static,
+    ) -> loom::thread::JoinHandle<T> {
+        let shared = shared.clone();
+        loom::thread::spawn(move || program(&shared.table, &shared.model))
+    }
+
+    /// No signal is watched, and all slots are free.
+    fn assert_unused(table: &Table) {
+        assert_eq!(table.slots_of(SIGNAL).count(), 0);
+        assert_eq!(std::iter::from_fn(|| table.pop_free()).count(), SLOTS);
+    }
+
     fn check(model: impl Fn() + Sync + Send + 'static) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
@@ -973,20 +986,16 @@ mod loom_tests {
             let first = table.watch(model, SIGNAL, Kind::Dispatch).expect("a watch");
             let second = table.pop_free().expect("a slot");
             table.push_free(second, second);
-            let program = {
-                let shared = shared.clone();
-                loom::thread::spawn(move || {
-                    let Shared { table, model } = &*shared;
-                    model.complete(1);
-                    table.changing(model, SIGNAL);
-                    model.reset();
-                    let watch = table.watch(model, SIGNAL, Kind::Dispatch);
-                    model.complete(2);
-                    table.destroying(model, SIGNAL);
-                    model.destroy();
-                    watch
-                })
-            };
+            let program = spawn(&shared, |table, model| {
+                model.complete(1);
+                table.changing(model, SIGNAL);
+                model.reset();
+                let watch = table.watch(model, SIGNAL, Kind::Dispatch);
+                model.complete(2);
+                table.destroying(model, SIGNAL);
+                model.destroy();
+                watch
+            });
             let polled = table.poll(model, first);
             assert!(polled.is_none() || polled == time(1), "{polled:?}");
             let second = program.join().unwrap().expect("a watch");
@@ -994,8 +1003,7 @@ mod loom_tests {
                 assert_eq!(table.poll(model, first), time(1));
             }
             assert_eq!(table.poll(model, second), time(2));
-            assert_eq!(table.slots_of(SIGNAL).count(), 0);
-            assert_eq!(std::iter::from_fn(|| table.pop_free()).count(), SLOTS);
+            assert_unused(table);
         });
     }
 
@@ -1006,17 +1014,13 @@ mod loom_tests {
             let shared = shared();
             let (table, model) = (&shared.table, &shared.model);
             let watch = table.watch(model, SIGNAL, Kind::Dispatch).expect("a watch");
-            let program = {
-                let shared = shared.clone();
-                loom::thread::spawn(move || {
-                    let Shared { table, model } = &*shared;
-                    model.complete(1);
-                    table.changing(model, SIGNAL);
-                    model.reset();
-                    table.destroying(model, SIGNAL);
-                    model.destroy();
-                })
-            };
+            let program = spawn(&shared, |table, model| {
+                model.complete(1);
+                table.changing(model, SIGNAL);
+                model.reset();
+                table.destroying(model, SIGNAL);
+                model.destroy();
+            });
             let polled = (0..2).find_map(|_| table.poll(model, watch));
             program.join().unwrap();
             assert_eq!(polled.or_else(|| table.poll(model, watch)), time(1));
@@ -1030,21 +1034,16 @@ mod loom_tests {
             let shared = shared();
             let (table, model) = (&shared.table, &shared.model);
             let watch = table.watch(model, SIGNAL, Kind::Dispatch).expect("a watch");
-            let program = {
-                let shared = shared.clone();
-                loom::thread::spawn(move || {
-                    let Shared { table, model } = &*shared;
-                    model.complete(1);
-                    table.changing(model, SIGNAL);
-                    model.reset();
-                    table.watch(model, SIGNAL, Kind::Dispatch)
-                })
-            };
+            let program = spawn(&shared, |table, model| {
+                model.complete(1);
+                table.changing(model, SIGNAL);
+                model.reset();
+                table.watch(model, SIGNAL, Kind::Dispatch)
+            });
             table.release(watch);
             let second = program.join().unwrap().expect("a watch");
             table.release(second);
-            assert_eq!(table.slots_of(SIGNAL).count(), 0);
-            assert_eq!(std::iter::from_fn(|| table.pop_free()).count(), SLOTS);
+            assert_unused(table);
         });
     }
 
@@ -1053,20 +1052,16 @@ mod loom_tests {
     fn a_signal_of_two_packets_is_not_watched() {
         check(|| {
             let shared = shared();
-            let launch = |shared: &Shared| {
-                let Shared { table, model } = shared;
+            let launch = |table: &Table, model: &Model| {
                 let watch = table.watch(model, SIGNAL, Kind::Dispatch);
                 if watch.is_some() {
                     loom::thread::yield_now();
                 }
                 watch
             };
-            let other = {
-                let shared = shared.clone();
-                loom::thread::spawn(move || launch(&shared))
-            };
-            let watches = [launch(&shared), other.join().unwrap()];
+            let other = spawn(&shared, launch);
             let (table, model) = (&shared.table, &shared.model);
+            let watches = [launch(table, model), other.join().unwrap()];
             for watch in watches.into_iter().flatten() {
                 let result = table.poll(model, watch);
                 assert_eq!(
@@ -1077,8 +1072,7 @@ mod loom_tests {
                     })
                 );
             }
-            assert_eq!(table.slots_of(SIGNAL).count(), 0);
-            assert_eq!(std::iter::from_fn(|| table.pop_free()).count(), SLOTS);
+            assert_unused(table);
         });
     }
 }

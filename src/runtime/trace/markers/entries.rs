@@ -1,4 +1,4 @@
-//! The program's markers: what each thread passes to the completion thread. [`super::ranges`] makes ranges of it.
+//! The program's markers: each thread passes entries to the completion thread. [`super::ranges`] makes ranges of it.
 //!
 //! A marker costs one read of the clock and a copy of its message: no lock, no allocation and no system
 //! call in the steady state. A message that does not fit into an entry continues in the next ones.
@@ -19,7 +19,7 @@ const WAKE_INTERVAL: u32 = 256;
 /// How many entries are kept while HSA is not initialized. The process may never initialize it.
 const MAX_EARLY: u64 = 65_536;
 
-static QUEUES: ThreadQueues<Entry, ThreadRanges> = ThreadQueues::new();
+pub static QUEUES: ThreadQueues<Entry, ThreadRanges> = ThreadQueues::new();
 /// The number of entries made while HSA was not initialized, since the last [`collect`].
 static EARLY: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
@@ -62,23 +62,19 @@ struct Levels {
     recorded: u32,
 }
 
-/// Begins a range of this thread. Returns how many ranges contain it.
+/// Begins a range of this thread in a domain of NVTX, or in 0, the default domain. Returns how many ranges of the domain contain
+/// it.
 #[inline]
-pub fn push(text: Option<&[u8]>) -> u32 {
-    push_in(0, text)
-}
-
-/// As [`push`], in a domain of NVTX.
-#[inline]
-pub fn push_in(domain: u32, text: Option<&[u8]>) -> u32 {
+pub fn push(domain: u32, text: Option<&[u8]>) -> u32 {
     let push = |levels: &mut Levels| {
         let Levels { depth, recorded } = *levels;
         let is_recorded = record(Action::Push, level_in(domain, depth), text);
         *levels = Levels {
             depth: depth.saturating_add(1),
-            recorded: match is_recorded {
-                true => depth.saturating_add(1),
-                false => recorded.min(depth),
+            recorded: if is_recorded {
+                depth.saturating_add(1)
+            } else {
+                recorded.min(depth)
             },
         };
         depth
@@ -86,15 +82,9 @@ pub fn push_in(domain: u32, text: Option<&[u8]>) -> u32 {
     with_levels(domain, push).unwrap_or(0)
 }
 
-/// Ends the last range of this thread. Returns how many ranges contained it; `None` if there is no range.
+/// Ends the last range of this thread in a domain. Returns how many ranges contained it; `None` if there is no range.
 #[inline]
-pub fn pop() -> Option<u32> {
-    pop_in(0)
-}
-
-/// As [`pop`], in a domain of NVTX.
-#[inline]
-pub fn pop_in(domain: u32) -> Option<u32> {
+pub fn pop(domain: u32) -> Option<u32> {
     let pop = |levels: &mut Levels| {
         let Levels { depth, recorded } = *levels;
         let depth = depth.checked_sub(1)?;
@@ -110,7 +100,7 @@ pub fn pop_in(domain: u32) -> Option<u32> {
     with_levels(domain, pop).flatten()
 }
 
-/// As [`push`], if markers are not recorded.
+/// As [`push`] in the default domain, if markers are not recorded.
 pub fn push_unrecorded() -> u32 {
     let levels = LEVELS.get();
     LEVELS.set(Levels {
@@ -135,9 +125,10 @@ pub fn record(action: Action, value: u64, text: Option<&[u8]>) -> bool {
     let text = text.unwrap_or_default();
     let text = &text[..text.len().min(MAX_TEXT)];
     let mut entry = Entry {
-        time: match is_early {
-            true => clock::early(),
-            false => clock::now(),
+        time: if is_early {
+            clock::early()
+        } else {
+            clock::now()
         },
         value,
         thread: threads::thread_id(),
@@ -180,22 +171,11 @@ fn may_record_early(action: Action) -> bool {
     is_allowed
 }
 
-/// Whether there are entries to collect.
-pub fn has_records() -> bool {
-    QUEUES.has_entries()
-}
-
 /// Passes the entries since the last call to `take`, in the order of each thread, and `None` when a thread has ended.
 /// Returns how many markers were dropped since the last call.
 pub fn collect(take: impl FnMut(&mut ThreadRanges, Option<Entry>)) -> u64 {
     EARLY.store(0, Ordering::Relaxed);
-    QUEUES.collect(take);
-    DROPPED.swap(0, Ordering::Relaxed) + QUEUES.take_dropped()
-}
-
-/// Calls `work` with the state of each thread.
-pub fn each_thread(work: impl FnMut(&mut ThreadRanges)) {
-    QUEUES.each(work);
+    QUEUES.collect(take) + DROPPED.swap(0, Ordering::Relaxed)
 }
 
 /// Called in the child of a fork: markers before the fork are the parent's.
@@ -216,7 +196,7 @@ mod tests {
     #[test]
     fn the_end_of_an_unrecorded_range_is_not_recorded() {
         std::thread::spawn(|| {
-            assert_eq!(pop(), None);
+            assert_eq!(pop(0), None);
             assert_eq!([push_unrecorded(), push_unrecorded()], [0, 1]);
             assert_eq!(levels(), (2, 0));
             // As if the third range had been recorded.
@@ -225,10 +205,10 @@ mod tests {
                 recorded: 3,
             });
             push_unrecorded();
-            assert_eq!((pop(), levels()), (Some(3), (3, 3)));
-            assert_eq!((pop(), levels()), (Some(2), (2, 2)));
-            assert_eq!((pop(), pop(), levels()), (Some(1), Some(0), (0, 0)));
-            assert_eq!(pop(), None);
+            assert_eq!((pop(0), levels()), (Some(3), (3, 3)));
+            assert_eq!((pop(0), levels()), (Some(2), (2, 2)));
+            assert_eq!((pop(0), pop(0), levels()), (Some(1), Some(0), (0, 0)));
+            assert_eq!(pop(0), None);
         })
         .join()
         .expect("no panic");

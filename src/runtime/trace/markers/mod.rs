@@ -1,5 +1,5 @@
-//! The source of the program's markers. The functions of roctx are in `exports`, those of NVTX in [`nvtx`]. [`entries`] passes the events of each
-//! thread to the completion thread, [`ranges`] and [`source`] make records of them.
+//! The source of the program's markers. The functions of roctx are in `exports`, the functions of NVTX in [`nvtx`].
+//! [`entries`] passes the events of each thread to the completion thread, [`ranges`] and [`source`] make records of them.
 
 mod domains;
 mod entries;

@@ -1,6 +1,6 @@
 //! NVTX: the markers of CUDA programs. NVTX is in the program's own code. It loads the library that NVTX_INJECTION64_PATH
 //! names, and calls its function `InitializeInjectionNvtx2`, which sets the functions that NVTX calls from then on. FFI: the
-//! signatures are those of `nvtx3/nvToolsExt.h`.
+//! signatures are from `nvtx3/nvToolsExt.h`.
 //!
 //! A handle of a domain is its number. A handle of a registered string is the address of its copy, which is never freed.
 
@@ -113,11 +113,11 @@ fn start(domain: Domain, text: &Text<'_>) -> u64 {
 }
 
 fn push(domain: Domain, text: &Text<'_>) -> c_int {
-    entries::push_in(domain as u32, Some(text.bytes())) as c_int
+    entries::push(domain as u32, Some(text.bytes())) as c_int
 }
 
 fn pop(domain: Domain) -> c_int {
-    entries::pop_in(domain as u32).map_or(-1, |level| level as c_int)
+    entries::pop(domain as u32).map_or(-1, |level| level as c_int)
 }
 
 fn name_stream(handle: *mut c_void, text: &Text<'_>) {
@@ -135,16 +135,24 @@ fn name_thread(thread: u32, text: &Text<'_>) {
     entries::record(Action::NameThread, thread.into(), Some(text.bytes()));
 }
 
-/// Functions that NVTX calls: each has the arguments of NVTX's function. In the first column, what an internal error
-/// returns.
+/// Functions that NVTX calls: each has the arguments of NVTX's function. Before its name: the result after an internal error.
 macro_rules! functions {
-    ($($otherwise:expr, $name:ident($($arg:ident: $type:ty),*) -> $result:ty $work:block)*) => {$(
-        #[expect(non_snake_case, reason = "NVTX's name")]
-        unsafe extern "C" fn $name($($arg: $type),*) -> $result {
-            // SAFETY: the program's arguments, as NVTX's header requires them.
-            guarded_hot(Cost::Markers, $otherwise, || unsafe { $work })
+    ($($module:ident, $numbers:ident {
+        $($otherwise:expr, $name:ident($($arg:ident: $type:ty),*) -> $result:ty $work:block)*
+    })*) => {
+        $($(
+            #[expect(non_snake_case, reason = "NVTX's name")]
+            unsafe extern "C" fn $name($($arg: $type),*) -> $result {
+                // SAFETY: the program's arguments, as NVTX's header requires them.
+                guarded_hot(Cost::Markers, $otherwise, || unsafe { $work })
+            }
+        )*)*
+
+        /// The functions of each of NVTX's modules, by their numbers.
+        pub fn tables() -> [(u32, Vec<(usize, *const c_void)>); 4] {
+            [$(($module, vec![$(($numbers::$name, $name as *const c_void)),*])),*]
         }
-    )*};
+    };
 }
 
 type Attributes = *const nvtxEventAttributes_t;
@@ -156,68 +164,44 @@ mod called {
     use super::*;
 
     functions! {
-        (), MarkEx(attributes: Attributes) -> () { mark(0, &message(attributes)) }
-        (), MarkA(text: Narrow) -> () { mark(0, &narrow(text)) }
-        (), MarkW(text: Wide) -> () { mark(0, &wide(text)) }
-        0, RangeStartEx(attributes: Attributes) -> u64 { start(0, &message(attributes)) }
-        0, RangeStartA(text: Narrow) -> u64 { start(0, &narrow(text)) }
-        0, RangeStartW(text: Wide) -> u64 { start(0, &wide(text)) }
-        (), RangeEnd(id: u64) -> () { entries::record(Action::Stop, id, None); }
-        -1, RangePushEx(attributes: Attributes) -> c_int { push(0, &message(attributes)) }
-        -1, RangePushA(text: Narrow) -> c_int { push(0, &narrow(text)) }
-        -1, RangePushW(text: Wide) -> c_int { push(0, &wide(text)) }
-        -1, RangePop() -> c_int { pop(0) }
-        (), NameOsThreadA(thread: u32, text: Narrow) -> () { name_thread(thread, &narrow(text)) }
-        (), NameOsThreadW(thread: u32, text: Wide) -> () { name_thread(thread, &wide(text)) }
-        (), DomainMarkEx(domain: Domain, attributes: Attributes) -> () { mark(domain, &message(attributes)) }
-        0, DomainRangeStartEx(domain: Domain, attributes: Attributes) -> u64 { start(domain, &message(attributes)) }
-        (), DomainRangeEnd(_domain: Domain, id: u64) -> () { entries::record(Action::Stop, id, None); }
-        -1, DomainRangePushEx(domain: Domain, attributes: Attributes) -> c_int { push(domain, &message(attributes)) }
-        -1, DomainRangePop(domain: Domain) -> c_int { pop(domain) }
-        0, DomainRegisterStringA(_domain: Domain, text: Narrow) -> usize { register(&narrow(text)) }
-        0, DomainRegisterStringW(_domain: Domain, text: Wide) -> usize { register(&wide(text)) }
-        0, DomainCreateA(text: Narrow) -> Domain { create_domain(&narrow(text)) }
-        0, DomainCreateW(text: Wide) -> Domain { create_domain(&wide(text)) }
-        (), NameCuDeviceA(device: c_int, text: Narrow) -> () { name_device(device, &narrow(text)) }
-        (), NameCuDeviceW(device: c_int, text: Wide) -> () { name_device(device, &wide(text)) }
-        (), NameCuStreamA(stream: *mut c_void, text: Narrow) -> () { name_stream(stream, &narrow(text)) }
-        (), NameCuStreamW(stream: *mut c_void, text: Wide) -> () { name_stream(stream, &wide(text)) }
-    }
-
-    /// The functions of each of NVTX's modules, by their numbers.
-    pub fn tables() -> [(u32, Vec<(usize, *const c_void)>); 4] {
-        macro_rules! table {
-            ($module:ident: $($number:ident = $function:ident),* $(,)?) => {
-                vec![$(($module::$number, $function as *const c_void)),*]
-            };
+        NVTX_CB_MODULE_CORE, core {
+            (), MarkEx(attributes: Attributes) -> () { mark(0, &message(attributes)) }
+            (), MarkA(text: Narrow) -> () { mark(0, &narrow(text)) }
+            (), MarkW(text: Wide) -> () { mark(0, &wide(text)) }
+            0, RangeStartEx(attributes: Attributes) -> u64 { start(0, &message(attributes)) }
+            0, RangeStartA(text: Narrow) -> u64 { start(0, &narrow(text)) }
+            0, RangeStartW(text: Wide) -> u64 { start(0, &wide(text)) }
+            (), RangeEnd(id: u64) -> () { entries::record(Action::Stop, id, None); }
+            -1, RangePushEx(attributes: Attributes) -> c_int { push(0, &message(attributes)) }
+            -1, RangePushA(text: Narrow) -> c_int { push(0, &narrow(text)) }
+            -1, RangePushW(text: Wide) -> c_int { push(0, &wide(text)) }
+            -1, RangePop() -> c_int { pop(0) }
+            (), NameOsThreadA(thread: u32, text: Narrow) -> () { name_thread(thread, &narrow(text)) }
+            (), NameOsThreadW(thread: u32, text: Wide) -> () { name_thread(thread, &wide(text)) }
         }
-        [
-            (
-                NVTX_CB_MODULE_CORE,
-                table!(core: MarkEx = MarkEx, MarkA = MarkA, MarkW = MarkW, RangeStartEx = RangeStartEx,
-                    RangeStartA = RangeStartA, RangeStartW = RangeStartW, RangeEnd = RangeEnd,
-                    RangePushEx = RangePushEx, RangePushA = RangePushA, RangePushW = RangePushW,
-                    RangePop = RangePop, NameOsThreadA = NameOsThreadA, NameOsThreadW = NameOsThreadW),
-            ),
-            (
-                NVTX_CB_MODULE_CORE2,
-                table!(core2: DomainMarkEx = DomainMarkEx, DomainRangeStartEx = DomainRangeStartEx,
-                    DomainRangeEnd = DomainRangeEnd, DomainRangePushEx = DomainRangePushEx,
-                    DomainRangePop = DomainRangePop, DomainRegisterStringA = DomainRegisterStringA,
-                    DomainRegisterStringW = DomainRegisterStringW, DomainCreateA = DomainCreateA,
-                    DomainCreateW = DomainCreateW),
-            ),
-            (
-                NVTX_CB_MODULE_CUDA,
-                table!(cuda: NameCuDeviceA = NameCuDeviceA, NameCuDeviceW = NameCuDeviceW,
-                    NameCuStreamA = NameCuStreamA, NameCuStreamW = NameCuStreamW),
-            ),
-            (
-                NVTX_CB_MODULE_CUDART,
-                table!(cudart: NameCudaDeviceA = NameCuDeviceA, NameCudaDeviceW = NameCuDeviceW,
-                    NameCudaStreamA = NameCuStreamA, NameCudaStreamW = NameCuStreamW),
-            ),
-        ]
+        NVTX_CB_MODULE_CORE2, core2 {
+            (), DomainMarkEx(domain: Domain, attributes: Attributes) -> () { mark(domain, &message(attributes)) }
+            0, DomainRangeStartEx(domain: Domain, attributes: Attributes) -> u64 { start(domain, &message(attributes)) }
+            (), DomainRangeEnd(_domain: Domain, id: u64) -> () { entries::record(Action::Stop, id, None); }
+            -1, DomainRangePushEx(domain: Domain, attributes: Attributes) -> c_int { push(domain, &message(attributes)) }
+            -1, DomainRangePop(domain: Domain) -> c_int { pop(domain) }
+            0, DomainRegisterStringA(_domain: Domain, text: Narrow) -> usize { register(&narrow(text)) }
+            0, DomainRegisterStringW(_domain: Domain, text: Wide) -> usize { register(&wide(text)) }
+            0, DomainCreateA(text: Narrow) -> Domain { create_domain(&narrow(text)) }
+            0, DomainCreateW(text: Wide) -> Domain { create_domain(&wide(text)) }
+        }
+        NVTX_CB_MODULE_CUDA, cuda {
+            (), NameCuDeviceA(device: c_int, text: Narrow) -> () { name_device(device, &narrow(text)) }
+            (), NameCuDeviceW(device: c_int, text: Wide) -> () { name_device(device, &wide(text)) }
+            (), NameCuStreamA(stream: *mut c_void, text: Narrow) -> () { name_stream(stream, &narrow(text)) }
+            (), NameCuStreamW(stream: *mut c_void, text: Wide) -> () { name_stream(stream, &wide(text)) }
+        }
+        NVTX_CB_MODULE_CUDART, cudart {
+            (), NameCudaDeviceA(device: c_int, text: Narrow) -> () { name_device(device, &narrow(text)) }
+            (), NameCudaDeviceW(device: c_int, text: Wide) -> () { name_device(device, &wide(text)) }
+            (), NameCudaStreamA(stream: *mut c_void, text: Narrow) -> () { name_stream(stream, &narrow(text)) }
+            (), NameCudaStreamW(stream: *mut c_void, text: Wide) -> () { name_stream(stream, &wide(text)) }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pairs the beginnings and ends of the program's ranges, and makes records of them and of marks. Used under the
 //! session's lock.
 //!
-//! A thread's entries are in order, those of different threads are not: the end of a process range may be collected
+//! A thread's entries are in order, entries of different threads are not: the end of a process range may be collected
 //! before its beginning, which is then collected in the next round.
 
 use super::domains;
@@ -24,7 +24,7 @@ pub fn range_in(domain: usize, id: u64) -> u64 {
     (domain as u64) << 48 | id
 }
 
-/// What a thread has done.
+/// An action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `value`: see [`level_in`].
@@ -117,7 +117,7 @@ impl Open {
     }
 }
 
-/// What is known about the entries of one thread.
+/// The state of the entries of one thread.
 #[derive(Default)]
 pub struct ThreadRanges {
     /// The ranges that are not popped.
@@ -131,6 +131,8 @@ pub struct ThreadRanges {
 struct End {
     time: u64,
     thread: u32,
+    /// [`flag::UNFINISHED`] or 0.
+    flags: u16,
 }
 
 impl End {
@@ -138,6 +140,7 @@ impl End {
         End {
             time: entry.time,
             thread: entry.thread,
+            flags: 0,
         }
     }
 }
@@ -179,10 +182,10 @@ impl Ranges {
         match entry.action {
             Action::Mark => {
                 let open = Open::begin(&entry, &text, to);
-                self.write(marker::MARK, 0, open, End::of(&entry), 0, to);
+                self.write(marker::MARK, 0, open, End::of(&entry), to);
             }
             Action::Push => {
-                // Ranges that were popped by an entry in another queue, that of a signal handler.
+                // Ranges that were popped by an entry in another queue, the queue of a signal handler.
                 let new = Open::begin(&entry, &text, to);
                 thread
                     .open
@@ -193,13 +196,13 @@ impl Ranges {
                 let is_this = |open: &Open| level_in(open.domain, open.depth) == entry.value;
                 if let Some(n) = thread.open.iter().rposition(is_this) {
                     let open = thread.open.remove(n);
-                    self.write(marker::RANGE, 0, open, End::of(&entry), 0, to);
+                    self.write(marker::RANGE, 0, open, End::of(&entry), to);
                 }
             }
             Action::Start => {
                 let open = Open::begin(&entry, &text, to);
                 if let Some((end, _)) = self.ends.remove(&entry.value) {
-                    self.write(marker::PROCESS_RANGE, entry.value, open, end, 0, to);
+                    self.write(marker::PROCESS_RANGE, entry.value, open, end, to);
                 } else if let Some(old) = self.open.insert(entry.value, open) {
                     // The id was used again.
                     self.write_unfinished(marker::PROCESS_RANGE, entry.value, old, entry.time, to);
@@ -208,7 +211,7 @@ impl Ranges {
             Action::Stop => match self.open.remove(&entry.value) {
                 Some(open) => {
                     let end = End::of(&entry);
-                    self.write(marker::PROCESS_RANGE, entry.value, open, end, 0, to);
+                    self.write(marker::PROCESS_RANGE, entry.value, open, end, to);
                 }
                 None => {
                     self.ends.insert(entry.value, (End::of(&entry), self.round));
@@ -225,14 +228,14 @@ impl Ranges {
                     thread: entry.thread,
                     text,
                 }),
-                None => to.add_to_counter(Count::DroppedMarkers, 1),
+                None => to.file.add_to_counter(Count::DroppedMarkers, 1),
             },
             Action::More => {}
         }
     }
 
-    /// A round of all threads is over. The beginning of a range precedes its end, so what was not found until now does
-    /// not exist.
+    /// A round of all threads is over. The beginning of a range precedes its end, so a beginning that was not found until now
+    /// does not exist.
     pub fn end_round(&mut self) {
         let round = self.round;
         self.ends.retain(|_, (_, ended)| *ended == round);
@@ -263,26 +266,21 @@ impl Ranges {
         time: u64,
         to: &mut Recorder,
     ) {
-        let thread = open.thread;
-        let end = End { time, thread };
-        self.write(what, range, open, end, flag::UNFINISHED, to);
+        let end = End {
+            time,
+            thread: open.thread,
+            flags: flag::UNFINISHED,
+        };
+        self.write(what, range, open, end, to);
     }
 
-    fn write(
-        &mut self,
-        what: u32,
-        range: u64,
-        open: Open,
-        end: End,
-        flags: u16,
-        to: &mut Recorder,
-    ) {
+    fn write(&mut self, what: u32, range: u64, open: Open, end: End, to: &mut Recorder) {
         self.last += 1;
         let Some(text) = open.text else {
-            to.add_to_counter(Count::DroppedMarkers, 1);
+            to.file.add_to_counter(Count::DroppedMarkers, 1);
             return;
         };
-        let mut record = Marker::new(self.last, flags);
+        let mut record = Marker::new(self.last, end.flags);
         record.start = open.start.into();
         record.end = end.time.max(open.start).into();
         record.thread = open.thread.into();
@@ -292,9 +290,9 @@ impl Ranges {
         record.range = range.into();
         record.depth = open.depth.into();
         if let Some(domain) = domains::name(open.domain) {
-            record.domain = to.text(&domain).into();
+            record.domain = to.file.text(&domain).into();
         }
-        to.append(record, Count::DroppedMarkers);
+        to.file.append(record, Count::DroppedMarkers);
     }
 }
 
@@ -325,7 +323,7 @@ fn file_text(to: &mut Recorder, text: &[u8]) -> Option<u32> {
     {
         text = &text[..text.len() - last.invalid().len()];
     }
-    to.message(&String::from_utf8_lossy(text))
+    to.file.message(&String::from_utf8_lossy(text))
 }
 
 #[cfg(test)]
@@ -381,7 +379,7 @@ mod tests {
 
         /// The records: type, text id, start, end, whether it is finished.
         fn records(&mut self) -> Vec<(u32, u32, u64, u64, bool)> {
-            self.recorder.close();
+            self.recorder.file.close();
             let bytes = std::fs::read(&self.path).expect("the trace");
             bytes[HEADER_SIZE..]
                 .chunks(RECORD_SIZE)
@@ -425,7 +423,7 @@ mod tests {
         assert_eq!(
             test.records(),
             [
-                // It ends when it starts, because the test's clock is not that of the threads.
+                // It ends when it starts, because the test's clock is not the threads' clock.
                 (process, 1, 2, 2, true),
                 (process, 2, 4, 5, false),
                 (process, 3, 5, 6, true),
@@ -469,7 +467,7 @@ mod tests {
             let mut test = Test::new();
             test.take(&mut thread, Action::Mark, 0, &text);
             assert_eq!(test.ranges.last, 1, "{length}");
-            assert_eq!(test.recorder.message(&text), Some(1), "{length}");
+            assert_eq!(test.recorder.file.message(&text), Some(1), "{length}");
             assert!(thread.partial.is_none());
         }
     }
@@ -480,9 +478,12 @@ mod tests {
         let mut text = "x".repeat(MAX_TEXT - 1).into_bytes();
         text.push(0xc3);
         assert_eq!(file_text(&mut test.recorder, &text), Some(1));
-        assert_eq!(test.recorder.message(&"x".repeat(MAX_TEXT - 1)), Some(1));
+        assert_eq!(
+            test.recorder.file.message(&"x".repeat(MAX_TEXT - 1)),
+            Some(1)
+        );
         // Not cut, but invalid.
         assert_eq!(file_text(&mut test.recorder, b"x\xc3"), Some(2));
-        assert_eq!(test.recorder.message("x\u{fffd}"), Some(2));
+        assert_eq!(test.recorder.file.message("x\u{fffd}"), Some(2));
     }
 }

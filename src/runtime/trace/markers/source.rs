@@ -28,7 +28,7 @@ impl Source for Markers {
             None => ranges.end_thread(thread, clock::now(), to),
         });
         ranges.end_round();
-        to.add_to_counter(Count::DroppedMarkers, dropped);
+        to.file.add_to_counter(Count::DroppedMarkers, dropped);
         for name in std::mem::take(&mut ranges.names) {
             record_name(&name, to);
         }
@@ -38,21 +38,17 @@ impl Source for Markers {
         }
     }
 
-    fn stop(&mut self, to: &mut Recorder) {
-        self.poll(to);
-    }
-
     /// Records the ranges that have not ended.
     fn end(&mut self, to: &mut Recorder) {
         self.poll(to);
         let now = clock::now();
         let ranges = &mut self.ranges;
-        entries::each_thread(|thread| ranges.end_thread(thread, now, to));
+        entries::QUEUES.each(|thread| ranges.end_thread(thread, now, to));
         ranges.end_process(now, to);
     }
 
     fn has_work(&self) -> bool {
-        entries::has_records()
+        entries::QUEUES.has_entries()
     }
 }
 
@@ -77,5 +73,5 @@ fn record_name(name: &Named, to: &mut Recorder) {
     let mut record = format::Name::new(id.into(), 0);
     record.what = what.into();
     record.text = name.text.into();
-    to.append(record, Count::DroppedMarkers);
+    to.file.append(record, Count::DroppedMarkers);
 }

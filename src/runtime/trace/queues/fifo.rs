@@ -250,7 +250,7 @@ impl<T: Copy + Send> Consumer<T> {
         }
     }
 
-    /// Loads what the producer has written since the last call. Returns whether there are new entries.
+    /// Loads the number of entries that the producer has written. Returns whether there are new entries.
     fn load_written(&mut self) -> bool {
         // SAFETY: the consumer's segment is linked; only the consumer returns it.
         let segment = unsafe { self.segment.as_ref() };

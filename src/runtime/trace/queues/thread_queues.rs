@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 /// behind, further entries are dropped and counted.
 const MAX_SEGMENTS: u64 = 4096;
 
-/// The queues of all threads. `S`: what the collector keeps for each queue.
+/// The queues of all threads. `S`: the collector's state for each queue.
 pub struct ThreadQueues<T: Copy + Send + 'static, S = ()> {
     own: ThreadValue<Producer<T>>,
     /// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.
@@ -50,9 +50,10 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
         // another, which `set` drops below. Its entries are collected nevertheless.
         let mut producer = self.own.take().unwrap_or_else(|| self.producer());
         let is_full = producer.is_full(MAX_SEGMENTS);
-        match is_full {
-            true => self.count_dropped(),
-            false => push(&mut producer),
+        if is_full {
+            self.count_dropped();
+        } else {
+            push(&mut producer);
         }
         self.own.set(producer);
         !is_full
@@ -61,11 +62,6 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
     #[cold]
     fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often a queue was full since the last call.
-    pub fn take_dropped(&self) -> u64 {
-        self.dropped.swap(0, Ordering::Relaxed)
     }
 
     /// Creates a queue that the collector will find.
@@ -108,8 +104,8 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
     }
 
     /// Passes the entries since the last call to `take`, in the order of each thread, and `None` when a thread has
-    /// ended.
-    pub fn collect(&self, mut take: impl FnMut(&mut S, Option<T>)) {
+    /// ended. Returns how often a queue was full since the last call.
+    pub fn collect(&self, mut take: impl FnMut(&mut S, Option<T>)) -> u64 {
         self.known().retain_mut(|(entries, state)| {
             // Loaded first: once the queue is closed, everything that the thread pushed is visible.
             let closed = entries.is_closed();
@@ -121,6 +117,7 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
             }
             !closed
         });
+        self.dropped.swap(0, Ordering::Relaxed)
     }
 
     /// Calls `work` with the state of each queue.
@@ -149,10 +146,10 @@ mod tests {
         assert!((0..space).all(|_| QUEUES.push(1)));
         assert!(!QUEUES.push(1) && !QUEUES.push(1));
         let mut taken = 0;
-        QUEUES.collect(|(), entry| taken += usize::from(entry.is_some()));
-        assert_eq!((taken, QUEUES.take_dropped()), (space, 2));
+        let dropped = QUEUES.collect(|(), entry| taken += usize::from(entry.is_some()));
+        assert_eq!((taken, dropped), (space, 2));
         assert!(QUEUES.push(1));
-        assert_eq!(QUEUES.take_dropped(), 0);
+        assert_eq!(QUEUES.collect(|(), _| ()), 0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The agents of the trace: GPUs, and CPUs that copies refer to.
 
+use crate::gpu::traced::Agent;
 use std::collections::HashSet;
 use tracefile::format::RECORD_SIZE;
 
@@ -12,33 +13,9 @@ pub enum AgentKey {
     Cuda(u32),
 }
 
-/// What a GPU runtime reports about an agent.
-pub struct Description {
-    /// Position in the trace's order: HSA's agents, then CUDA's devices.
-    pub index: u32,
-    /// Ticks per second of its clock, 0 if unknown.
-    pub frequency: u64,
-    /// For example `gfx1100`.
-    pub target: String,
-    pub product: Option<String>,
-    pub node: u32,
-    pub compute_units: u32,
-    pub is_gpu: bool,
-}
-
-/// An agent that was recorded. See [`Description`].
-#[derive(Clone, Debug)]
-pub struct Agent {
-    pub key: AgentKey,
-    pub index: u32,
-    pub frequency: u64,
-    pub target: String,
-    pub is_gpu: bool,
-}
-
 #[derive(Default)]
 pub struct Agents {
-    all: Vec<Agent>,
+    all: Vec<(AgentKey, Agent)>,
     recorded: HashSet<[u8; RECORD_SIZE]>,
     /// Agents that are not recorded.
     unrecorded: Vec<AgentKey>,
@@ -47,23 +24,17 @@ pub struct Agents {
 impl Agents {
     /// An agent's number for [`Agents::get`]. `Some(None)`: it is not recorded. `None`: it was not added yet.
     pub fn find(&self, key: AgentKey) -> Option<Option<usize>> {
-        let number = self.all.iter().position(|agent| agent.key == key);
+        let number = self.all.iter().position(|(known, _)| *known == key);
         let is_known = number.is_some() || self.unrecorded.contains(&key);
         is_known.then_some(number)
     }
 
-    pub fn add(&mut self, key: AgentKey, found: Option<Description>) -> Option<usize> {
+    pub fn add(&mut self, key: AgentKey, found: Option<Agent>) -> Option<usize> {
         let Some(found) = found else {
             self.unrecorded.push(key);
             return None;
         };
-        self.all.push(Agent {
-            key,
-            index: found.index,
-            frequency: found.frequency,
-            target: found.target,
-            is_gpu: found.is_gpu,
-        });
+        self.all.push((key, found));
         Some(self.all.len() - 1)
     }
 
@@ -73,17 +44,21 @@ impl Agents {
     }
 
     pub fn has_index(&self, index: u32) -> bool {
-        self.all.iter().any(|agent| agent.index == index)
+        self.all.iter().any(|(_, agent)| agent.index == index)
     }
 
     /// An agent by its number.
     pub fn get(&self, number: usize) -> &Agent {
-        &self.all[number]
+        &self.all[number].1
+    }
+
+    pub fn key(&self, number: usize) -> AgentKey {
+        self.all[number].0
     }
 
     pub fn forget_hsa(&mut self) {
         let is_hsa = |key| matches!(key, AgentKey::Hsa(_));
-        self.all.retain(|agent| !is_hsa(agent.key));
+        self.all.retain(|&(key, _)| !is_hsa(key));
         self.unrecorded.retain(|&key| !is_hsa(key));
     }
 }

@@ -57,7 +57,7 @@ pub struct TraceFile {
     deferred: VecDeque<[u8; RECORD_SIZE]>,
 }
 
-/// The last texts: those since the last change of generations, and those of the generation before.
+/// The last texts: since the last change of generations, and from the generation before.
 #[derive(Default)]
 struct Messages {
     new: HashMap<String, u32>,
@@ -77,7 +77,7 @@ impl Messages {
     }
 
     fn add(&mut self, text: &str, id: u32) {
-        // An estimate of what the entry needs in addition to the text.
+        // An estimate of the entry's size without the text.
         let size = text.len() + 64;
         if self.size + size > GENERATION {
             self.old = std::mem::take(&mut self.new);
@@ -89,7 +89,7 @@ impl Messages {
 }
 
 /// Another process may truncate the file: a write to a mapped page beyond the end of the file raises SIGBUS. And the
-/// program may close the file's descriptor: it is that of another file then, sooner or later.
+/// program may close the file's descriptor: sooner or later it is another file's descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Unchecked,
@@ -221,7 +221,7 @@ impl TraceFile {
         self.check()
     }
 
-    /// What is written next may be written much later: the file is checked again.
+    /// The next write may be much later: the file is checked again.
     fn end_batch(&mut self) {
         if self.state == State::Complete {
             self.state = State::Unchecked;
@@ -230,9 +230,15 @@ impl TraceFile {
 
     /// Adds `more` to one of the file's counters.
     pub fn add_to_counter(&mut self, count: Count, more: u64) {
-        let value = &mut self.counts[count as usize];
-        *value = value.saturating_add(more);
-        let counter = Counter::new(*value);
+        if more > 0 {
+            let value = &mut self.counts[count as usize];
+            *value = value.saturating_add(more);
+            self.write_counter(count);
+        }
+    }
+
+    fn write_counter(&mut self, count: Count) {
+        let counter = Counter::new(self.counts[count as usize]);
         if !self.check() {
             return;
         }
@@ -242,8 +248,8 @@ impl TraceFile {
 
     /// Sets [`Count::Closed`].
     fn set_closed(&mut self, closed: bool) {
-        self.counts[Count::Closed as usize] = 0;
-        self.add_to_counter(Count::Closed, closed.into());
+        self.counts[Count::Closed as usize] = closed.into();
+        self.write_counter(Count::Closed);
     }
 
     /// Moves the window, if necessary, so that it has space for a record. False: the disk is full.
@@ -298,7 +304,7 @@ impl TraceFile {
             };
             self.write(&deferred);
             self.counts[Count::DroppedOthers as usize] -= 1;
-            self.add_to_counter(Count::DroppedOthers, 0);
+            self.write_counter(Count::DroppedOthers);
         }
         self.add_to_counter(dropped, 1);
         if dropped == Count::DroppedOthers {
@@ -321,7 +327,7 @@ impl TraceFile {
     /// complete.
     pub fn publish(&mut self) {
         fence(Release);
-        self.add_to_counter(Count::Records, 0);
+        self.write_counter(Count::Records);
         self.end_batch();
     }
 
@@ -396,15 +402,20 @@ impl TraceFile {
 mod tests {
     use super::*;
 
+    fn new_file() -> (tempfile::TempDir, PathBuf, TraceFile) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.trace");
+        let file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        (directory, path, file)
+    }
+
     #[test]
     fn a_truncated_file_is_not_written_to() {
-        let directory = tempfile::tempdir().expect("a directory");
         for keep in [0, HEADER_SIZE as u64 + RECORD_SIZE as u64] {
-            let path = directory.path().join("x.trace");
-            let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+            let (_directory, path, mut file) = new_file();
             file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
             file.publish();
-            // What is checked here says nothing about the time of the next record.
+            // This check says nothing about the time of the next record.
             assert!(file.is_complete());
             let other = File::options().write(true).open(&path).expect("a trace");
             other.set_len(keep).expect("truncated");
@@ -425,8 +436,7 @@ mod tests {
         let content = vec![7; 3 << 20];
         std::fs::write(&others, &content).expect("written");
         for published in [false, true] {
-            let path = directory.path().join("x.trace");
-            let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+            let (_directory, _, mut file) = new_file();
             file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
             let mut options = File::options();
             file.file = options.read(true).write(true).open(&others).expect("open");
@@ -443,9 +453,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_truncated_after_it_was_closed_is_not_written_to() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("x.trace");
-        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        let (_directory, path, mut file) = new_file();
         file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
         file.close();
         let other = File::options().write(true).open(&path).expect("a trace");
@@ -458,9 +466,7 @@ mod tests {
 
     #[test]
     fn only_the_last_messages_are_kept() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("x.trace");
-        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        let (_directory, _, mut file) = new_file();
         let often = file.message("often");
         let once = file.message("step 0");
         for n in 1..100_000 {
@@ -482,9 +488,7 @@ mod tests {
 
     #[test]
     fn names_that_did_not_fit_are_written_when_there_is_space() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("x.trace");
-        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        let (_directory, path, mut file) = new_file();
         let dropped = |file: &TraceFile| {
             [Count::DroppedDispatches, Count::DroppedOthers].map(|n| file.counts[n as usize])
         };

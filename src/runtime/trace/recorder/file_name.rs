@@ -27,31 +27,19 @@ pub struct Named {
 
 /// Renames `hidden` to `path`, or to a name with the process id and a number.
 pub fn give(mut hidden: NamedTempFile, path: &Path, header: &Header) -> io::Result<Named> {
-    let mut obstacle = match run_log::has_path(Event::Traced, path) {
-        true => Some(Obstacle::InUse),
-        false => remove_old(path, header),
+    let mut obstacle = if run_log::has_path(Event::Traced, path) {
+        Some(Obstacle::InUse)
+    } else {
+        remove_old(path, header)
     };
-    if obstacle.is_none() {
-        match rename(hidden, path) {
-            Ok(file) => {
-                return Ok(Named {
-                    file,
-                    path: path.to_owned(),
-                    instead: None,
-                });
-            }
-            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
-                (hidden, obstacle) = (error.file, Some(Obstacle::InUse));
-            }
-            Err(error) => return Err(error.error),
-        }
-    }
     let pid = std::process::id();
-    for n in 1..=NAMES {
+    for n in 0..=NAMES {
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{pid}"));
-        if n > 1 {
-            name.push(format!(".{n}"));
+        match n {
+            0 if obstacle.is_some() => continue,
+            0 => {}
+            1 => name.push(format!(".{pid}")),
+            n => name.push(format!(".{pid}.{n}")),
         }
         match rename(hidden, name.as_ref()) {
             Ok(file) => {
@@ -62,7 +50,10 @@ pub fn give(mut hidden: NamedTempFile, path: &Path, header: &Header) -> io::Resu
                     instead,
                 });
             }
-            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => hidden = error.file,
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+                hidden = error.file;
+                obstacle.get_or_insert(Obstacle::InUse);
+            }
             Err(error) => return Err(error.error),
         }
     }
@@ -127,7 +118,7 @@ fn remove_old(path: &Path, new: &Header) -> Option<Obstacle> {
     (!is_removed).then_some(Obstacle::InUse)
 }
 
-/// What is known about the trace that has the name.
+/// The trace that has the name.
 struct Trace {
     header: Header,
     is_closed: bool,

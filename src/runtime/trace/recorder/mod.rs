@@ -1,4 +1,4 @@
-//! The recorder: the trace file, and the tables of what its records refer to: agents, kernels, queues, streams and texts.
+//! The recorder: the trace file, and the tables to which its records refer: agents, kernels, queues, streams and texts.
 //! Sources of records call it with plain data. It knows no GPU runtime, except for the clock.
 
 mod agents;
@@ -9,9 +9,9 @@ mod kernels;
 pub mod streams;
 pub mod times;
 
-pub use agents::{Agent, AgentKey, Description};
-pub use kernels::{Kernel, Registers};
+pub use agents::AgentKey;
 
+use crate::gpu::traced::{Agent, Kernel, Registers};
 use crate::sys::env::host_name;
 use agents::Agents;
 use file::TraceFile;
@@ -21,10 +21,10 @@ use std::path::Path;
 use tracefile::format::{self, Count, Dispatch, Header, MemoryCopy, Record, flag};
 
 pub struct Recorder {
-    file: TraceFile,
+    pub file: TraceFile,
     /// Ticks per second of the system clock.
-    frequency: u64,
-    agents: Agents,
+    pub frequency: u64,
+    pub agents: Agents,
     kernels: Kernels,
     /// The highest id of a stream whose record was written. Ids count up.
     last_stream: u32,
@@ -55,32 +55,21 @@ impl Recorder {
         let command: Vec<_> = std::env::args_os().collect();
         let command = command.join(std::ffi::OsStr::new(" "));
         let mut record = format::Process::new(std::process::id().into(), 0);
-        record.host = self.text(&host.to_string_lossy()).into();
-        record.command = self.text(&command.to_string_lossy()).into();
+        record.host = self.file.text(&host.to_string_lossy()).into();
+        record.command = self.file.text(&command.to_string_lossy()).into();
         record.parent = std::os::unix::process::parent_id().into();
-        self.append(record, Count::DroppedOthers);
-        self.publish();
-    }
-
-    /// Ticks per second of the system clock.
-    pub fn frequency(&self) -> u64 {
-        self.frequency
-    }
-
-    /// The number of an agent for [`Recorder::agent`], if [`Recorder::add_agent`] was called for it. `Some(None)`: it is
-    /// not recorded.
-    pub fn find_agent(&self, key: AgentKey) -> Option<Option<usize>> {
-        self.agents.find(key)
+        self.file.append(record, Count::DroppedOthers);
+        self.file.publish();
     }
 
     /// Records a new agent. Returns its number. `None`: it is not recorded.
-    pub fn add_agent(&mut self, key: AgentKey, found: Option<Description>) -> Option<usize> {
+    pub fn add_agent(&mut self, key: AgentKey, found: Option<Agent>) -> Option<usize> {
         if let Some(found) = &found {
             let mut record = format::Agent::new(found.index.into(), 0);
             record.frequency = found.frequency.into();
-            record.name = self.text(&found.target).into();
+            record.name = self.file.text(&found.target).into();
             if let Some(product) = &found.product {
-                record.product = self.text(product).into();
+                record.product = self.file.text(product).into();
             }
             record.node = found.node.into();
             record.compute_units = found.compute_units.into();
@@ -92,50 +81,29 @@ impl Recorder {
             .into();
             // After a shutdown and a new initialization, HSA has the same agents.
             if self.agents.is_new(record.seal()) {
-                self.append(record, Count::DroppedOthers);
+                self.file.append(record, Count::DroppedOthers);
             }
         }
         self.agents.add(key, found)
     }
 
-    /// An agent by its number.
-    pub fn agent(&self, number: usize) -> &Agent {
-        self.agents.get(number)
-    }
-
-    /// Whether a recorded agent has this index.
-    pub fn has_agent_index(&self, index: u32) -> bool {
-        self.agents.has_index(index)
-    }
-
-    /// HSA was shut down: its agents may get other keys.
-    pub fn forget_hsa_agents(&mut self) {
-        self.agents.forget_hsa();
-    }
-
     /// The id of a kernel, which is recorded if it is new. `object`: the address of its descriptor, or 0.
-    pub fn add_kernel(&mut self, kernel: Kernel, object: u64) -> u32 {
-        if let Some(id) = self.kernels.find(&kernel) {
+    pub fn add_kernel(&mut self, kernel: &Kernel, object: u64) -> u32 {
+        let (id, is_new) = self.kernels.add(kernel);
+        if !is_new {
             return id;
         }
-        let id = self.kernels.next_id();
         let mut record = format::Kernel::new(id.into(), 0);
         record.object = object.into();
-        record.name = self.text(&kernel.name).into();
+        record.name = self.file.text(&kernel.name).into();
         record.agent = kernel.agent.into();
         record.kernarg = kernel.kernarg.into();
         record.lds = kernel.lds.into();
         record.scratch = kernel.scratch.into();
-        match kernel
-            .registers
-            .fields()
-            .map(|counts| counts.map(Into::into))
-        {
-            Some(counts) => [record.vgprs, record.accum_vgprs, record.sgprs] = counts,
-            None => record.head.flags = flag::NO_REGISTERS.into(),
-        }
-        self.append(record, Count::DroppedOthers);
-        self.kernels.add(kernel);
+        let registers = kernel.registers.fields();
+        [record.vgprs, record.accum_vgprs, record.sgprs] = registers.map(Into::into);
+        record.head.flags = registers_flag(kernel.registers).into();
+        self.file.append(record, Count::DroppedOthers);
         id
     }
 
@@ -146,7 +114,7 @@ impl Recorder {
         record.created = clock::now().into();
         record.agent = agent.into();
         record.size = size.into();
-        self.append(record, Count::DroppedOthers);
+        self.file.append(record, Count::DroppedOthers);
         self.last_queue
     }
 
@@ -162,7 +130,7 @@ impl Recorder {
                 record.first_use = self.file.started().into();
             }
             self.last_stream = record.head.id.get() as u32;
-            self.append(record, Count::DroppedOthers);
+            self.file.append(record, Count::DroppedOthers);
         }
     }
 
@@ -172,11 +140,9 @@ impl Recorder {
         self.last_dispatch += 1;
         record.head.id = self.last_dispatch.into();
         let registers = self.kernels.registers(record.kernel.get());
-        match registers.fields().map(|counts| counts.map(Into::into)) {
-            Some(counts) => [record.vgprs, record.accum_vgprs, record.sgprs] = counts,
-            None => record.head.flags = (record.head.flags.get() | flag::NO_REGISTERS).into(),
-        }
-        self.append(record, Count::DroppedDispatches);
+        [record.vgprs, record.accum_vgprs, record.sgprs] = registers.fields().map(Into::into);
+        record.head.flags = (record.head.flags.get() | registers_flag(registers)).into();
+        self.file.append(record, Count::DroppedDispatches);
     }
 
     /// Records a copy or fill by `function`. Adds its id and its stream.
@@ -185,50 +151,21 @@ impl Recorder {
         self.last_copy += 1;
         record.head.id = self.last_copy.into();
         record.function = self.file.static_text(function).into();
-        self.append(record, Count::DroppedCopies);
+        self.file.append(record, Count::DroppedCopies);
     }
 
     /// Records a call of `function`. Adds its stream.
     pub fn add_call(&mut self, mut record: format::Call, function: &'static str) {
         self.add_streams_up_to(record.stream.get());
         record.name = self.file.static_text(function).into();
-        self.append(record, Count::DroppedCalls);
+        self.file.append(record, Count::DroppedCalls);
     }
+}
 
-    /// Appends a record. If there is no space for it, adds one to the counter `dropped`.
-    pub fn append<T: Record>(&mut self, record: T, dropped: Count) {
-        self.file.append(record, dropped);
-    }
-
-    /// Adds `more` to one of the file's counters.
-    pub fn add_to_counter(&mut self, count: Count, more: u64) {
-        if more > 0 {
-            self.file.add_to_counter(count, more);
-        }
-    }
-
-    /// A text's id. A new text is written.
-    pub fn text(&mut self, text: &str) -> u32 {
-        self.file.text(text)
-    }
-
-    /// See [`TraceFile::message`].
-    pub fn message(&mut self, text: &str) -> Option<u32> {
-        self.file.message(text)
-    }
-
-    /// Makes all records visible to readers of the open file.
-    pub fn publish(&mut self) {
-        self.file.publish();
-    }
-
-    /// Whether the file has all records until now.
-    pub fn is_complete(&mut self) -> bool {
-        self.file.is_complete()
-    }
-
-    /// See [`TraceFile::close`].
-    pub fn close(&mut self) {
-        self.file.close();
+/// The flag of a record with these registers.
+fn registers_flag(registers: Registers) -> u16 {
+    match registers {
+        Registers::Unknown => flag::NO_REGISTERS,
+        Registers::Amd { .. } | Registers::Nvidia { .. } => 0,
     }
 }

@@ -46,9 +46,10 @@ impl NamedStream {
     /// thread's default stream.
     #[inline]
     pub fn of_spt(handle: *mut c_void) -> NamedStream {
-        match handle.is_null() {
-            true => NamedStream::PerThread,
-            false => NamedStream::of(handle),
+        if handle.is_null() {
+            NamedStream::PerThread
+        } else {
+            NamedStream::of(handle)
         }
     }
 }

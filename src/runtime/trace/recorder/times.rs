@@ -1,4 +1,4 @@
-//! Selects the start and end time of a dispatch or copy, and their clock, from what the GPU runtime reports.
+//! Selects the start and end time of a dispatch or copy, and their clock, from the times that the GPU runtime reports.
 
 use hsa_abi::DispatchTime;
 use std::ops::RangeInclusive;
@@ -53,6 +53,10 @@ impl RecordedTime {
     pub const NONE: RecordedTime = RecordedTime {
         time: Interval { start: 0, end: 0 },
         flags: flag::CLOCK_NONE,
+    };
+    pub const UNFINISHED: RecordedTime = RecordedTime {
+        flags: flag::CLOCK_NONE | flag::UNFINISHED,
+        ..RecordedTime::NONE
     };
 }
 

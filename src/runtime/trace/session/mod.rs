@@ -40,7 +40,7 @@ struct Session {
     deliveries: Vec<&'static dyn Delivery>,
 }
 
-/// What the lock guards.
+/// The data that the lock guards.
 struct State {
     recorder: Recorder,
     history: History,
@@ -142,14 +142,14 @@ impl State {
             all.polled += progress.polled;
         }
         if all.recorded > 0 {
-            self.recorder.publish();
+            self.recorder.file.publish();
         }
         all
     }
 
     fn set_recording(&mut self, on: bool) {
         let before = clock::now();
-        // A runtime may record a little more than what is submitted in between: launching threads know the exact state.
+        // A runtime may record a little more work than is submitted in between: launching threads know the exact state.
         if on {
             self.sources.iter_mut().for_each(|source| source.starting());
         }
@@ -168,7 +168,7 @@ impl State {
         for source in &mut self.sources {
             source.stop(&mut self.recorder);
         }
-        self.recorder.close();
+        self.recorder.file.close();
     }
 
     fn end(&mut self) {
@@ -250,8 +250,8 @@ impl Session {
         wakeup::sleep_while(|| self.with(is_idle) == Some(true), deadline.flatten());
     }
 
-    /// Waits up to `limit` for what runs on the devices, and until the runtime has delivered the records of what was
-    /// submitted before `time`.
+    /// Waits up to `limit` for running work, and until the runtime has delivered the records of work that was submitted
+    /// before `time`.
     fn settle(&self, delivery: &dyn Delivery, time: u64, limit: Duration) -> Settled {
         if !delivery.wait(limit) {
             return Settled::Running;
@@ -291,7 +291,7 @@ impl Session {
     }
 }
 
-/// What a flush has found.
+/// The result of a flush.
 enum Settled {
     /// The runtime has delivered everything.
     Complete,
@@ -322,17 +322,17 @@ fn with<R>(work: impl FnOnce(&mut State) -> R) -> Option<R> {
     session()?.with(work)
 }
 
-/// Records what is complete.
+/// Records complete work.
 pub fn poll() {
     with(State::poll);
 }
 
-/// Records what is in flight as unfinished, and closes the file until there are more records.
+/// Records work in flight as unfinished, and closes the file until there are more records.
 pub fn stop() {
     with(State::stop);
 }
 
-/// At the program's exit: waits up to `limit` for what is in flight, records the rest as unfinished and closes the file.
+/// At the program's exit: waits up to `limit` for work in flight, records the rest as unfinished and closes the file.
 /// Afterwards the trace does not use the GPU runtimes.
 pub fn finish(limit: Duration) {
     let Some(session) = session() else {
@@ -354,7 +354,7 @@ pub fn finish(limit: Duration) {
     }
 }
 
-/// The process ends: what was submitted after [`finish`] is recorded as unfinished.
+/// The process ends: work that was submitted after [`finish`] is recorded as unfinished.
 pub fn end() {
     with(State::end);
 }
@@ -439,8 +439,8 @@ pub fn flush(limit: Duration) -> bool {
         std::thread::sleep(SHORTEST_PAUSE);
     }
     let is_published = session.with(|state| {
-        state.recorder.publish();
-        state.recorder.is_complete()
+        state.recorder.file.publish();
+        state.recorder.file.is_complete()
     });
     is_published == Some(true) && is_complete
 }

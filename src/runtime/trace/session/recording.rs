@@ -102,7 +102,7 @@ impl History {
             self.write_state(self.began, !is_on, to);
         }
         self.write_state(time, is_on, to);
-        to.publish();
+        to.file.publish();
     }
 
     fn write_state(&mut self, time: u64, is_on: bool, to: &mut Recorder) {
@@ -110,7 +110,7 @@ impl History {
         self.next += 1;
         record.time = time.into();
         record.is_on = u32::from(is_on).into();
-        to.append(record, Count::DroppedOthers);
+        to.file.append(record, Count::DroppedOthers);
     }
 
     /// Records the state if the program has switched it while the trace began.

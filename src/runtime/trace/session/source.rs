@@ -1,17 +1,19 @@
-//! What the session knows about the sources of records.
+//! The interface between the session and the sources of records.
 
 use crate::trace::recorder::Recorder;
 use std::any::Any;
 use std::time::Duration;
 
-/// Something that makes records, from what the program's threads or a GPU runtime have left for it. Called under the
+/// Makes records from data that the program's threads or a GPU runtime have left for it. Called under the
 /// session's lock.
 pub trait Source: Any + Send {
-    /// Records what is complete.
+    /// Records complete work.
     fn poll(&mut self, to: &mut Recorder) -> Progress;
 
-    /// Records what is in flight as unfinished. It may be called again, for what came later.
-    fn stop(&mut self, to: &mut Recorder);
+    /// Records work in flight as unfinished. It may be called again, for later work.
+    fn stop(&mut self, to: &mut Recorder) {
+        self.poll(to);
+    }
 
     /// The trace is about to end: [`Source::stop`] follows, after this was called for all sources.
     fn end(&mut self, _to: &mut Recorder) {}
@@ -35,7 +37,7 @@ pub trait Source: Any + Send {
     /// The recording was started or stopped.
     fn switched(&mut self, _on: bool) {}
 
-    /// Adds what was submitted until now to `mark`.
+    /// Adds the work that was submitted until now to `mark`.
     fn mark(&self, _mark: &mut Mark) {}
 
     /// Whether everything in `mark` is recorded.
@@ -43,7 +45,7 @@ pub trait Source: Any + Send {
         true
     }
 
-    /// Whether records of what was submitted before `time` may be missing.
+    /// Whether records of work that was submitted before `time` may be missing.
     fn has_missing(&mut self, _time: u64) -> bool {
         false
     }
@@ -70,7 +72,7 @@ pub enum Runtime {
     Usable,
 }
 
-/// What a poll has found.
+/// The result of a poll.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Processed entries.
@@ -81,7 +83,7 @@ pub struct Progress {
     pub polled: usize,
 }
 
-/// What had been submitted at a time.
+/// The work that had been submitted at a time.
 #[derive(Default)]
 pub struct Mark {
     /// System clock.
