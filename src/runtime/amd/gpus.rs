@@ -1,28 +1,15 @@
 //! The descriptions of agents that a trace records.
 
-use super::api::{check, loaded_api};
+use super::api::loaded_api;
 use super::query;
+use crate::gpu::description::AgentDescription;
 use crate::gpu::runtime::Error;
 use crate::support::settings::settings;
 use hsa_abi::{
     AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
     HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, HSA_DEVICE_TYPE_CPU,
-    HSA_DEVICE_TYPE_GPU, Status,
+    HSA_DEVICE_TYPE_GPU,
 };
-
-pub struct Description {
-    pub is_gpu: bool,
-    /// Index in HSA's list of all agents.
-    pub index: u32,
-    /// A GPU's target, or a CPU's name.
-    pub target: String,
-    pub product: Option<String>,
-    pub node: u32,
-    /// A CPU's cores.
-    pub compute_units: u32,
-    /// Ticks of its clock per second; 0 if unknown.
-    pub frequency: u64,
-}
 
 /// The process's GPUs.
 pub fn all() -> Vec<AgentHandle> {
@@ -61,7 +48,7 @@ pub fn index_of_hip_device(number: u64) -> Option<u32> {
 }
 
 /// The description of a GPU or a CPU; `None` for another agent.
-pub fn describe(handle: AgentHandle) -> Result<Option<Description>, Error> {
+pub fn describe(handle: AgentHandle) -> Result<Option<AgentDescription>, Error> {
     let api = loaded_api()?;
     let all = query::all_agents(api)?;
     // It may be an argument of the program's copy, and invalid.
@@ -73,42 +60,25 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Description>, Error> {
         HSA_DEVICE_TYPE_CPU => false,
         _ => return Ok(None),
     };
-    let number = |attribute| {
-        let mut value = 0u32;
-        // SAFETY: the attributes that are read here are u32.
-        let status =
-            unsafe { (api.hsa_agent_get_info)(handle, attribute, (&raw mut value).cast()) };
-        check("hsa_agent_get_info", status).map(|()| value)
+    let read = |attribute, to| {
+        // SAFETY: the attributes below are u32, a u64 that older runtimes do not support, and char[64].
+        unsafe { (api.hsa_agent_get_info)(handle, attribute, to) }
     };
-    let mut frequency = 0u64;
-    // SAFETY: the attribute is a u64. Older runtimes do not support it.
-    let known = unsafe {
-        (api.hsa_agent_get_info)(
-            handle,
-            HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
-            (&raw mut frequency).cast(),
-        )
-    };
-    if known != Status::SUCCESS {
-        frequency = 0;
-    }
-    let mut product = [0u8; 64];
-    // SAFETY: the attribute is char[64].
-    let named = unsafe {
-        (api.hsa_agent_get_info)(
-            handle,
-            HSA_AMD_AGENT_INFO_PRODUCT_NAME,
-            product.as_mut_ptr().cast(),
-        )
-    };
-    let product = query::string(&product).trim().to_owned();
-    Ok(Some(Description {
+    let number = |attribute| query::info::<u32>("hsa_agent_get_info", |to| read(attribute, to));
+    let frequency: Result<u64, _> = query::info("hsa_agent_get_info", |to| {
+        read(HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, to)
+    });
+    let product: Result<[u8; 64], _> = query::info("hsa_agent_get_info", |to| {
+        read(HSA_AMD_AGENT_INFO_PRODUCT_NAME, to)
+    });
+    let product = product.map(|product| query::string(&product).trim().to_owned());
+    Ok(Some(AgentDescription {
         is_gpu,
         index: index as u32,
         target: query::agent(api, handle)?.name,
-        product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
+        product: product.ok().filter(|product| !product.is_empty()),
         node: number(HSA_AGENT_INFO_NODE)?,
         compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
-        frequency,
+        frequency: frequency.unwrap_or(0),
     }))
 }

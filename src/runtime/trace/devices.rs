@@ -1,6 +1,6 @@
 //! Finds the agents of the GPU runtimes, and records each of them at its first use.
 
-use super::recorder::{AgentKey, Description, Recorder};
+use super::recorder::{AgentDescription, AgentKey, Recorder};
 use crate::amd::gpus;
 use crate::nvidia::devices;
 use crate::support::diagnostics;
@@ -33,15 +33,6 @@ pub fn hsa(handle: AgentHandle, to: &mut Recorder) -> Option<usize> {
             None
         }
     };
-    let found = found.map(|found| Description {
-        index: found.index,
-        frequency: found.frequency,
-        target: found.target,
-        product: found.product,
-        node: found.node,
-        compute_units: found.compute_units,
-        is_gpu: found.is_gpu,
-    });
     to.add_agent(key, found)
 }
 
@@ -71,7 +62,7 @@ pub fn cuda_index(device: u32, to: &mut Recorder) -> u32 {
         Some(found) => (found.target, Some(found.product), found.compute_units),
         None => (String::new(), None, 0),
     };
-    let description = Description {
+    let description = AgentDescription {
         index,
         frequency: 1_000_000_000,
         target,

@@ -13,7 +13,7 @@ use crate::support::diagnostics;
 use crate::trace::devices;
 use crate::trace::hsa::{self, watched_signals};
 use crate::trace::recorder::times::{RecordedTime, ReportedTimes};
-use crate::trace::recorder::{AgentKey, Kernel, Recorder, Registers, clock};
+use crate::trace::recorder::{AgentKey, Recorder, clock};
 use crate::trace::session::{Delivery, Mark, Progress, Runtime, Source, recording};
 use hsa_abi::{AgentHandle, DispatchTime, ExecutableHandle, SignalHandle};
 use std::collections::HashMap;
@@ -197,7 +197,7 @@ impl Dispatches {
             self.kernels.add(
                 found
                     .into_iter()
-                    .map(|(object, kernel)| (object, to.add_kernel(kernel.into(), object))),
+                    .map(|(object, kernel)| (object, to.add_kernel(kernel, object))),
             );
         }
         to.publish();
@@ -241,25 +241,6 @@ impl Dispatches {
     /// See [`SignalTimes::get`].
     pub fn signal_time(&self, signal: SignalHandle) -> Option<DispatchTime> {
         self.signal_times.get(signal)
-    }
-}
-
-impl From<kernels::Kernel> for Kernel {
-    fn from(kernel: kernels::Kernel) -> Kernel {
-        Kernel {
-            name: kernel.name,
-            agent: kernel.agent,
-            kernarg: kernel.kernarg,
-            lds: kernel.lds,
-            scratch: kernel.scratch,
-            registers: kernel
-                .registers
-                .map_or(Registers::Unknown, |found| Registers::Amd {
-                    vgprs: found.vgprs,
-                    accum_vgprs: found.accum_vgprs,
-                    sgprs: found.sgprs,
-                }),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The agents of the trace: GPUs, and CPUs that copies refer to.
 
+use crate::gpu::description::AgentDescription;
 use std::collections::HashSet;
 use tracefile::format::RECORD_SIZE;
 
@@ -12,21 +13,7 @@ pub enum AgentKey {
     Cuda(u32),
 }
 
-/// What a GPU runtime reports about an agent.
-pub struct Description {
-    /// Position in the trace's order: HSA's agents, then CUDA's devices.
-    pub index: u32,
-    /// Ticks per second of its clock, 0 if unknown.
-    pub frequency: u64,
-    /// For example `gfx1100`.
-    pub target: String,
-    pub product: Option<String>,
-    pub node: u32,
-    pub compute_units: u32,
-    pub is_gpu: bool,
-}
-
-/// An agent that was recorded. See [`Description`].
+/// An agent that was recorded. See [`AgentDescription`].
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub key: AgentKey,
@@ -52,7 +39,7 @@ impl Agents {
         is_known.then_some(number)
     }
 
-    pub fn add(&mut self, key: AgentKey, found: Option<Description>) -> Option<usize> {
+    pub fn add(&mut self, key: AgentKey, found: Option<AgentDescription>) -> Option<usize> {
         let Some(found) = found else {
             self.unrecorded.push(key);
             return None;

@@ -9,8 +9,8 @@ mod kernels;
 pub mod streams;
 pub mod times;
 
-pub use agents::{Agent, AgentKey, Description};
-pub use kernels::{Kernel, Registers};
+pub use crate::gpu::description::{AgentDescription, Kernel, Registers};
+pub use agents::{Agent, AgentKey};
 
 use crate::sys::env::host_name;
 use agents::Agents;
@@ -74,7 +74,7 @@ impl Recorder {
     }
 
     /// Records a new agent. Returns its number. `None`: it is not recorded.
-    pub fn add_agent(&mut self, key: AgentKey, found: Option<Description>) -> Option<usize> {
+    pub fn add_agent(&mut self, key: AgentKey, found: Option<AgentDescription>) -> Option<usize> {
         if let Some(found) = &found {
             let mut record = format::Agent::new(found.index.into(), 0);
             record.frequency = found.frequency.into();
