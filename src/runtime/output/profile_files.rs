@@ -14,7 +14,6 @@ use crate::support::run_log::{self, Event};
 use crate::support::settings::Settings;
 use crate::sys::env;
 use profraw::counts;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -56,8 +55,8 @@ struct Slot {
     records: usize,
     /// The sum of the counts of executables that were destroyed.
     unloaded_counts: Option<Shared>,
-    /// The counts in each executable at the last drain.
-    loaded: BTreeMap<ExecutableId, Shared>,
+    /// The counts in each executable at the last drain, sorted.
+    loaded: Vec<(ExecutableId, Shared)>,
     /// The sum: the content of the file.
     image: Shared,
     written: Option<Written>,
@@ -88,8 +87,6 @@ pub struct Files {
     slots: Vec<Slot>,
     /// Indices into the slots.
     by_identity: IdMap<Identity, Vec<usize>>,
-    /// The number of slots of each architecture.
-    counts: HashMap<String, usize>,
     wait: Wait,
 }
 
@@ -106,16 +103,15 @@ impl Files {
         // For code objects whose unloading was not observed, the counts of the last drain are kept.
         if let Some(existing) = existing {
             for slot in &mut self.slots {
-                let all: Vec<_> = slot.loaded.keys().copied().collect();
-                for id in all.iter().filter(|loaded| !existing.contains(loaded)) {
-                    slot.unload(*id);
-                }
+                let all = slot.loaded.iter().map(|(id, _)| *id);
+                let unloaded: Vec<_> = all.filter(|id| !existing.contains(id)).collect();
+                unloaded.into_iter().for_each(|id| slot.unload(id));
             }
         }
         // New files are numbered in an order that is the same in each run: by fingerprint, then by agent, then by load
-        // order (the sort is stable).
-        profiles.sort_by_key(|profile| (profile.fingerprint, profile.agent));
-        let mut changed: BTreeSet<usize> = profiles
+        // order (the sort is stable). `sort_by_key` would add 7 KB to the archive.
+        profiles.sort_by_cached_key(|profile| (profile.fingerprint, profile.agent));
+        let mut changed: Vec<usize> = profiles
             .into_iter()
             .map(|profile| self.add_profile(&agents[profile.agent], profile))
             .collect();
@@ -132,6 +128,8 @@ impl Files {
             // The pattern may have changed, also for code objects that are unloaded.
             changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));
         }
+        changed.sort_unstable();
+        changed.dedup();
         self.wait.begin(settings.sync_limit);
         for n in changed {
             let slot = &mut self.slots[n];
@@ -172,19 +170,20 @@ impl Files {
         let n = match known.iter().find(is_same).copied() {
             Some(n) => n,
             None => {
-                let count = self.counts.entry(agent.name.clone()).or_default();
+                let mut others = self.slots.iter().rev();
+                let last = others.find(|slot| slot.arch == agent.name);
+                let number = last.map_or(0, |slot| slot.number + 1);
                 self.slots.push(Slot {
                     arch: agent.name.clone(),
                     fingerprint: identity.fingerprint,
-                    number: *count,
+                    number,
                     binary_id: None,
                     records: 0,
                     unloaded_counts: None,
-                    loaded: BTreeMap::new(),
+                    loaded: Vec::new(),
                     image: Shared::default(),
                     written: None,
                 });
-                *count += 1;
                 known.push(self.slots.len() - 1);
                 self.slots.len() - 1
             }
@@ -231,7 +230,8 @@ impl Slot {
         if let Ok(saturated) = counts::saturate(&mut profile.image) {
             report_saturated(saturated, &self.arch);
         }
-        let last = self.loaded.get(&profile.executable);
+        let found = self.find(profile.executable).ok();
+        let last = found.map(|n| &self.loaded[n].1);
         let same = last.is_some_and(|last| **last == profile.image);
         let has_decreased =
             last.is_some_and(|last| counts::has_decreased(&profile.image, last) == Ok(true));
@@ -246,13 +246,17 @@ impl Slot {
             self.image = image.clone();
         }
         if !same {
-            self.loaded.insert(profile.executable, image);
+            match self.find(profile.executable) {
+                Ok(n) => self.loaded[n].1 = image,
+                Err(n) => self.loaded.insert(n, (profile.executable, image)),
+            }
         }
     }
 
     /// Adds up the image. If memory cannot be allocated, nothing changes.
     fn sum(&mut self) -> Result<(), OutOfMemory> {
-        let mut all = self.unloaded_counts.iter().chain(self.loaded.values());
+        let loaded = self.loaded.iter().map(|(_, image)| image);
+        let mut all = self.unloaded_counts.iter().chain(loaded);
         let Some(first) = all.next() else {
             return Ok(());
         };
@@ -268,11 +272,17 @@ impl Slot {
         Ok(())
     }
 
+    /// The index of an executable's counts, or where to insert them.
+    fn find(&self, executable: ExecutableId) -> Result<usize, usize> {
+        self.loaded.binary_search_by_key(&executable, |(id, _)| *id)
+    }
+
     /// The code object is no longer loaded by this executable.
     fn unload(&mut self, executable: ExecutableId) {
-        let Some(last) = self.loaded.remove(&executable) else {
+        let Ok(n) = self.find(executable) else {
             return;
         };
+        let (_, last) = self.loaded.remove(n);
         let Some(counts) = &self.unloaded_counts else {
             self.unloaded_counts = Some(last);
             return;
@@ -444,10 +454,7 @@ mod tests {
             slot.sum().unwrap();
             slot.record_write("x".into(), None, Event::Wrote);
             assert_eq!(**slot.image, *image);
-            let others = [
-                &slot.loaded[&ExecutableId::Hsa(3)],
-                &slot.written.as_ref().unwrap().image,
-            ];
+            let others = [&slot.loaded[0].1, &slot.written.as_ref().unwrap().image];
             assert!(others.iter().all(|other| Arc::ptr_eq(other, &slot.image)));
         }
         slot.unload(ExecutableId::Hsa(3));
