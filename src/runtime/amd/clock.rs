@@ -1,7 +1,7 @@
 //! HSA's system clock.
 
 use super::api::{check, failed};
-use super::saved_api_table::saved;
+use super::tables::saved;
 use crate::gpu::runtime::Error;
 use hsa_abi::{HSA_SYSTEM_INFO_TIMESTAMP, HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, Status};
 

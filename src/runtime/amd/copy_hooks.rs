@@ -3,8 +3,7 @@
 
 use super::api::loaded_api;
 use super::queue_functions::{self, Function};
-use super::saved_api_table::saved;
-use super::tables::tables;
+use super::tables::{saved, tables};
 use crate::gpu::observers::{self, CopyCall, Owner, StartedCopy, observes_launches};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
@@ -28,7 +27,7 @@ static BATCH_COPY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// Installs the hooks and enables the times of asynchronous copies.
 ///
 /// # Safety
-/// As for [`super::saved_api_table::save`], which must have been called before.
+/// As for [`super::tables::save`], which must have been called before.
 pub unsafe fn install(table: *mut ApiPrefix) {
     // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { tables(table) }) else {

@@ -4,7 +4,7 @@
 use super::api::loaded_api;
 use super::cooperative;
 use super::queue_request::{QueueRequest, queue_create_function, status};
-use super::saved_api_table::{SavedTables, saved};
+use super::tables::{SavedTables, saved};
 use super::{doorbell, observed_calls, query, tool_hooks};
 use crate::gpu::observers::{self, Packet, PacketHandler, Source, observation_switches};
 use crate::gpu::runtime::AgentId;

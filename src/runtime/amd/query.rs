@@ -118,12 +118,10 @@ pub fn engines_and_xccs(api: &Api, agent: AgentHandle) -> [Option<u32>; 2] {
         HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES,
         HSA_AMD_AGENT_INFO_NUM_XCC,
     ]
-    // SAFETY: these attributes are a u32.
     .map(|attribute| {
-        info("hsa_agent_get_info", |to| unsafe {
-            (api.hsa_agent_get_info)(agent, attribute, to)
-        })
-        .ok()
+        // SAFETY: these attributes are a u32.
+        let read = |to| unsafe { (api.hsa_agent_get_info)(agent, attribute, to) };
+        info("hsa_agent_get_info", read).ok()
     })
 }
 

@@ -3,8 +3,7 @@
 
 use super::doorbell::{self, StoreSignal};
 use super::queue_functions::QueueHooks;
-use super::saved_api_table::saved;
-use super::tables::tables;
+use super::tables::{saved, tables};
 use super::{intercept, tool_hooks};
 use crate::gpu::observers::{self, observes_launches};
 use hsa_abi::{
@@ -14,7 +13,7 @@ use hsa_abi::{
 /// Installs the hooks.
 ///
 /// # Safety
-/// As for [`super::saved_api_table::save`], which must have been called before.
+/// As for [`super::tables::save`], which must have been called before.
 pub unsafe fn install(table: *mut ApiPrefix) {
     // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { tables(table) }) else {

@@ -11,7 +11,7 @@
 //! All versions of a function have the same first arguments. A wrapper passes as many as the longest version has: those that
 //! a version does not have are in registers, which it ignores.
 
-use super::{Address, P};
+use super::replaced::P;
 use crate::nvidia::wrapped;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::sys::loader::c_name;
@@ -24,6 +24,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 const FOUND: usize = 4;
 /// The exported functions, one for each name, have the slots after these.
 const SLOTS: usize = FOUND + 4;
+
+/// The address of a function.
+#[derive(Clone, Copy)]
+struct Address(*const ());
+
+// SAFETY: code does not change.
+unsafe impl Sync for Address {}
 
 /// The versions of a function.
 pub struct Family {

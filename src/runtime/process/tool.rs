@@ -5,7 +5,7 @@ use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
 use crate::amd::tools_variable::with_tool;
-use crate::amd::{api, copy_hooks, saved_api_table, tool_hooks, trace_hooks};
+use crate::amd::{api, copy_hooks, tables, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
@@ -99,7 +99,7 @@ pub unsafe fn on_load(table: *mut ApiPrefix) {
 /// `table` is ROCr's, in `OnLoad`.
 unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
     // SAFETY: the caller's promise.
-    if !unsafe { saved_api_table::save(table) } {
+    if !unsafe { tables::save(table) } {
         diagnostics::lost(
             "DEVPROF_TRACE: devprof does not support the version of this HSA runtime's API tables; the program is not traced",
         );
