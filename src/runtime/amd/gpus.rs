@@ -5,11 +5,7 @@ use super::query;
 use crate::gpu::description::AgentDescription;
 use crate::gpu::runtime::Error;
 use crate::support::settings::settings;
-use hsa_abi::{
-    AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
-    HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, HSA_DEVICE_TYPE_CPU,
-    HSA_DEVICE_TYPE_GPU,
-};
+use hsa_abi::*;
 
 /// The process's GPUs.
 pub fn all() -> Vec<AgentHandle> {

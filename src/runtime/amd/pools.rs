@@ -1,12 +1,10 @@
 //! Memory pools of agents.
 
-use super::api::Api;
+use super::api::{Api, check};
 use super::query;
-use hsa_abi::{
-    AgentHandle, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
-    HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
-    HSA_AMD_MEMORY_POOL_INFO_SIZE, HSA_AMD_SEGMENT_GLOBAL, PoolHandle,
-};
+use crate::gpu::runtime::Error;
+use hsa_abi::*;
+use std::ffi::c_void;
 use zerocopy::FromZeros;
 
 /// An agent's first pool of global memory that has this flag (`HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_…`) and allows
@@ -34,6 +32,22 @@ pub fn find(api: &Api, agent: AgentHandle, flag: u32) -> Option<PoolHandle> {
 pub fn size(api: &Api, pool: PoolHandle) -> Option<u64> {
     // SAFETY: the attribute is a size_t.
     unsafe { info(api, pool, HSA_AMD_MEMORY_POOL_INFO_SIZE) }
+}
+
+/// Allocates memory of a pool that allows it.
+pub fn allocate(api: &Api, pool: PoolHandle, size: usize) -> Result<*mut c_void, Error> {
+    let mut base = std::ptr::null_mut();
+    // SAFETY: the pool allows allocation.
+    check("hsa_amd_memory_pool_allocate", unsafe {
+        (api.hsa_amd_memory_pool_allocate)(pool, size, 0, &raw mut base)
+    })?;
+    Ok(base)
+}
+
+/// Frees memory from [`allocate`]. No copy and no kernel may use it.
+pub fn free(api: &Api, base: *mut c_void) {
+    // SAFETY: allocated from a pool. If this fails, HSA is shut down, and the memory with it, or the memory is leaked.
+    unsafe { (api.hsa_amd_memory_pool_free)(base) };
 }
 
 /// An attribute of a pool.

@@ -2,28 +2,8 @@
 
 use super::api::{Api, check, failed};
 use crate::gpu::description::{Kernel, Registers};
-use crate::gpu::runtime::{
-    Agent, AgentId, Agents, Error, ExecutableId, Segment, Segments, Variable,
-};
-use hsa_abi::{
-    AgentHandle, ExecutableHandle, HSA_AGENT_INFO_DEVICE, HSA_AGENT_INFO_NAME,
-    HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, HSA_AMD_AGENT_INFO_MEMORY_AVAIL,
-    HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES, HSA_AMD_AGENT_INFO_NUM_XCC, HSA_DEVICE_TYPE_CPU,
-    HSA_DEVICE_TYPE_GPU, HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE, HSA_EXECUTABLE_SYMBOL_INFO_NAME,
-    HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH, HSA_EXECUTABLE_SYMBOL_INFO_TYPE,
-    HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE,
-    HSA_SYMBOL_KIND_KERNEL, HSA_SYMBOL_KIND_VARIABLE,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH, LoadedCodeObjectHandle, Status,
-    SymbolHandle,
-};
+use crate::gpu::runtime::*;
+use hsa_abi::*;
 use std::ffi::{CStr, c_void};
 use zerocopy::FromZeros;
 
@@ -56,10 +36,7 @@ pub fn all_agents(api: &Api) -> Result<Vec<AgentHandle>, Error> {
 
 /// The GPU agents, and the first CPU agent.
 pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
-    let mut agents = Agents {
-        gpus: Vec::new(),
-        unknown: Vec::new(),
-    };
+    let mut agents = Agents::default();
     let mut cpu = None;
     for handle in all_agents(api)? {
         let described = device(api, handle).and_then(|device| match device {
@@ -161,10 +138,7 @@ pub fn segments(api: &Api) -> Result<Segments, Error> {
         }
         Status::SUCCESS
     }
-    let segments = Segments {
-        found: Vec::new(),
-        failed: Vec::new(),
-    };
+    let segments = Segments::default();
     let mut search = Search { api, segments };
     // SAFETY: `visit` gets the pointer passed here.
     let status = unsafe { (api.loader()?.iterate_executables)(visit, (&raw mut search).cast()) };

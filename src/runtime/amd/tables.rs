@@ -80,16 +80,11 @@ pub fn saved() -> Option<&'static SavedTables> {
     BEFORE_TRACE.get()
 }
 
-/// Saves the tables for the trace's hooks. Returns false if devprof does not support their versions.
+/// Saves the tables for the trace's hooks, after the tool's hooks were installed.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as passed to `OnLoad`.
-pub unsafe fn save(table: *mut ApiPrefix) -> bool {
-    // SAFETY: the caller's promise.
-    let Some((core, amd)) = (unsafe { tables(table) }) else {
-        return false;
-    };
+/// The tables are ROCr's.
+pub unsafe fn save(core: &CoreApiPrefix, amd: &mut AmdExtPrefix) {
     // SAFETY: the slots were found in these tables.
     unsafe { BEFORE_TRACE.save(core, amd, tool_hooks::queue_function_slots()) };
-    true
 }

@@ -3,16 +3,13 @@
 
 use super::api::loaded_api;
 use super::observed_calls::{self, observed_functions};
-use super::queue_functions::{self, Function, QueueFunctionSlots, QueueHooks};
+use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions};
 use super::queue_request::{QueueRequest, queue_create_function};
-use super::tables::{Saved, SavedTables, tables};
+use super::tables::{Saved, SavedTables};
 use crate::gpu::observers::Source;
 use crate::sys::loader;
 use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
-use hsa_abi::{
-    AgentHandle, ApiPrefix, CoreApiPrefix, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue,
-    QueueErrorCallback, Status,
-};
+use hsa_abi::*;
 use std::ffi::{c_char, c_void};
 
 /// The tables before devprof installs these hooks.
@@ -22,18 +19,14 @@ fn saved() -> Option<&'static SavedTables> {
     SAVED.get()
 }
 
-/// Installs the hooks. Returns false, and changes nothing, if the tables have versions that devprof does not know.
+/// Installs the hooks.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as passed to `OnLoad`.
-pub unsafe fn install(table: *mut ApiPrefix) -> bool {
-    // SAFETY: the caller's promise.
-    let Some((core, amd)) = (unsafe { tables(table) }) else {
-        return false;
-    };
+/// The tables are ROCr's, in `OnLoad`.
+pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
     // An earlier `OnLoad` has already installed the hooks in this table.
     if core.hsa_shut_down as usize == hsa_shut_down as *const () as usize {
-        return true;
+        return;
     }
     // SAFETY: ROCr's table, and a function of the library that owns it.
     let slots = unsafe {
@@ -44,14 +37,13 @@ pub unsafe fn install(table: *mut ApiPrefix) -> bool {
     unsafe { SAVED.save(core, amd, slots) };
     install_observed(core);
     core.hsa_queue_create = queue_create;
-    let hooks = QueueHooks {
-        create: amd_queue_create_hook,
-        acquire: counted_queue_acquire_hook,
-        release: counted_queue_release_hook,
+    let hooks = QueueFunctions {
+        create: Some(amd_queue_create_hook),
+        acquire: Some(counted_queue_acquire_hook),
+        release: Some(counted_queue_release_hook),
     };
     // SAFETY: as above.
     unsafe { slots.install(amd, hooks) };
-    true
 }
 
 /// The slots of [`queue_functions`] in the table of this ROCr.

@@ -8,7 +8,7 @@
 //! there is a driver, so devprof's are not found unless the driver's are.
 //!
 //! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
-//! allocated unless the symbol's name begins with `hip` or `roc`, or is that of a wrapped function.
+//! allocated unless the symbol's name begins with `hip` or `roc`, or is the name of a wrapped function.
 
 use super::replaced::{Calls, P, Replaced, replaced};
 use super::{cuda, hip, roctx};

@@ -1,5 +1,5 @@
 //! The functions of HIP that the shared library defines under HIP's names ([`hip_functions`]). If the library is loaded
-//! before HIP, the program calls them instead of HIP's. This is FFI to HIP: the signatures are those of HIP 7.2.
+//! before HIP, the program calls them instead of HIP's. This is FFI to HIP: the signatures are from HIP 7.2.
 //! Enumerations are 32 bits wide; all pointers have the type `P`.
 //!
 //! The first call sets the target: to HIP's function if this run does not record the function; otherwise to a function that
@@ -127,7 +127,8 @@ pub fn find(symbol: &CStr) -> Option<&'static Replaced> {
 extern "C" fn resolve(function: &'static Replaced) -> *const () {
     let without = function.calls.without;
     guarded(Cost::Dispatches, without, || {
-        hip::function(function.symbol).map_or(without, |found| function.set(found))
+        let found = hip::next_function(function.symbol, &hip::LIBRARIES);
+        found.map_or(without, |found| function.set(found))
     })
 }
 
@@ -243,7 +244,7 @@ macro_rules! functions {
                 type Signature = unsafe extern "C-unwind" fn($($type),*) -> returned!($($returned)?);
 
                 /// # Safety
-                /// The requirements are those of HIP's function.
+                /// As for HIP's function.
                 pub unsafe extern "C-unwind" fn recorded($($arg: $type),*) -> returned!($($returned)?) {
                     let function = &FUNCTIONS[Index::$name as usize];
                     // SAFETY: HIP's function of this name, stored in `real` before `recorded` became the target.

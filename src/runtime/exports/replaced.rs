@@ -173,7 +173,7 @@ macro_rules! replaced {
 
             $(
                 /// # Safety
-                /// The requirements are those of the function of this name.
+                /// As for the function of this name.
                 #[unsafe(naked)]
                 #[cfg_attr(feature = "shared", unsafe(export_name = $symbol))]
                 #[cfg_attr(not(feature = "shared"), unsafe(export_name = concat!("devprof_", $symbol)))]

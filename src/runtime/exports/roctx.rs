@@ -1,5 +1,5 @@
 //! The functions of AMD's two roctx libraries. The shared library exports them, so that it gets the markers of a
-//! program that is linked with one of the libraries. FFI: the signatures are those of `roctracer/roctx.h` (libroctx64)
+//! program that is linked with one of the libraries. FFI: the signatures are from `roctracer/roctx.h` (libroctx64)
 //! and `rocprofiler-sdk-roctx/roctx.h` (librocprofiler-sdk-roctx, which has more functions).
 //!
 //! The first call sets the targets of all functions. Without the library, a call has the results that both libraries have

@@ -33,13 +33,6 @@ pub struct Profile {
     pub is_observed: bool,
 }
 
-/// A code object on one agent, for all executables that load it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Identity {
-    agent: AgentId,
-    fingerprint: u64,
-}
-
 /// A raw profile. A slot often refers several times to the same one.
 type Shared = Arc<Vec<u8>>;
 
@@ -85,8 +78,8 @@ struct Written {
 #[derive(Default)]
 pub struct Files {
     slots: Vec<Slot>,
-    /// Indices into the slots.
-    by_identity: IdMap<Identity, Vec<usize>>,
+    /// Indices into the slots, by agent and fingerprint.
+    by_code_object: IdMap<(AgentId, u64), Vec<usize>>,
     wait: Wait,
 }
 
@@ -136,14 +129,11 @@ impl Files {
             let (arch, records) = (slot.arch.clone(), slot.records);
             let summed = slot.sum().map_err(atomic_file::Error::from);
             match summed.and_then(|()| slot.write(&names, &mut self.wait)) {
-                Ok(Some(path)) => {
-                    outcome.written += 1;
-                    diagnostics::note(
-                        settings.verbose,
-                        format_args!("{records} records of {arch} to {}", path.display()),
-                    );
-                }
-                Ok(None) => outcome.written += 1,
+                Ok(Some(path)) => diagnostics::note(
+                    settings.verbose,
+                    format_args!("{records} records of {arch} to {}", path.display()),
+                ),
+                Ok(None) => {}
                 Err(error) => outcome.lose(format_args!(
                     "lost the counters of a code object on {arch}: {error}"
                 )),
@@ -160,11 +150,8 @@ impl Files {
 
     /// Adds a profile to its slot. Returns the slot's index.
     fn add_profile(&mut self, agent: &Agent, profile: Profile) -> usize {
-        let identity = Identity {
-            agent: agent.id,
-            fingerprint: profile.fingerprint,
-        };
-        let known = self.by_identity.entry(identity).or_default();
+        let code_object = (agent.id, profile.fingerprint);
+        let known = self.by_code_object.entry(code_object).or_default();
         let is_same =
             |&&n: &&usize| counts::check_same(&self.slots[n].image, &profile.image).is_ok();
         let n = match known.iter().find(is_same).copied() {
@@ -175,7 +162,7 @@ impl Files {
                 let number = last.map_or(0, |slot| slot.number + 1);
                 self.slots.push(Slot {
                     arch: agent.name.clone(),
-                    fingerprint: identity.fingerprint,
+                    fingerprint: profile.fingerprint,
                     number,
                     binary_id: None,
                     records: 0,
@@ -212,7 +199,8 @@ impl Files {
             let Some(written) = &mut slot.written else {
                 continue;
             };
-            if written.id.is_some_and(|id| id.is_replaced(&written.path)) {
+            let now = FileId::at(&written.path);
+            if written.id.is_some() && now.is_some() && now != written.id {
                 match atomic_file::write(&written.path, &written.image) {
                     Ok(id) => written.id = Some(id),
                     Err(error) => diagnostics::lost(format_args!(
@@ -305,19 +293,11 @@ impl Slot {
         names: &Names,
         wait: &mut Wait,
     ) -> Result<Option<&Path>, atomic_file::Error> {
-        let Names {
-            target,
-            values,
-            directory,
-            loaded,
-        } = names;
-        let to = target.destination(
-            values,
-            ObjectId {
-                fingerprint: self.fingerprint,
-                build_id: self.binary_id.as_deref(),
-            },
-        );
+        let object = ObjectId {
+            fingerprint: self.fingerprint,
+            build_id: self.binary_id.as_deref(),
+        };
+        let to = names.target.destination(&names.values, object);
         if let Some(warning) = to.warning {
             diagnostics::lost(warning);
         }
@@ -325,7 +305,7 @@ impl Slot {
         if env::is_secure() && !to.path.is_absolute() {
             return Err(atomic_file::Error::Privileged(to.path));
         }
-        let host = directory.join(&to.path);
+        let host = names.directory.join(&to.path);
         if to.merge {
             return self.add_to_shared(&host, wait);
         }
@@ -334,12 +314,14 @@ impl Slot {
         let is_current = |written: &Written| {
             written.path == path
                 && written.image == self.image
-                && (self.loaded.is_empty() || written.id.is_some_and(|id| id.is_at(&path)))
+                && (self.loaded.is_empty()
+                    || written.id.is_some() && written.id == FileId::at(&path))
         };
         if self.written.as_ref().is_some_and(is_current) || !is_wanted(&host, &path)? {
             return Ok(None);
         }
-        if target.names_process() && earlier_program::has_written(&path, *loaded) {
+        let names_process = names.target.names_process();
+        if names_process && earlier_program::has_written(&path, names.loaded) {
             diagnostics::lost(format_args!(
                 "{} is replaced: it has the counts of the program that this process executed before (exec); with %m in the name, the counts are added up",
                 path.display()

@@ -124,80 +124,35 @@ impl DrainObserver for Drain {
 /// Observes for the trace.
 pub struct Trace;
 
+/// Defines methods that call a function with their arguments, if devprof has no internal error: in place of the result they
+/// return `$default`.
+macro_rules! forward {
+    ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $guarded:ident $cost:ident $default:tt $function:path;)*) => {$(
+        fn $name(&self, $($argument: $type),*) $(-> $result)? {
+            $guarded(Cost::$cost, $default, || $function($($argument),*))
+        }
+    )*};
+}
+
 impl TraceObserver for Trace {
-    fn shutting_down(&self) {
-        if_owner(trace::pause);
-    }
-
-    fn shut_down(&self) {
-        if_owner(trace::resume);
-    }
-
-    fn frozen(&self, executable: ExecutableId) {
-        guarded(Cost::Dispatches, (), || trace::frozen(executable));
-    }
-
-    fn api_call_began(&self, call: &ApiCall) {
-        guarded_hot(Cost::Dispatches, (), || trace::cuda_calls::began(call));
-    }
-
-    fn api_call_ended(&self, is_own: bool, status: i32) {
-        guarded_hot(Cost::Dispatches, (), || {
-            trace::cuda_calls::ended(is_own, status);
-        });
-    }
-
-    fn profiler_switched(&self, on: bool) {
-        guarded(Cost::Dispatches, (), || trace::profiler_switched(on));
-    }
-
-    fn stream_created(&self, handle: u64) {
-        guarded(Cost::Dispatches, (), || trace::streams::created(handle));
-    }
-
-    fn context_destroying(&self, context: u64) {
-        guarded(Cost::Dispatches, (), || trace::context_destroying(context));
-    }
-
-    fn activities_expected(&self) {
-        guarded(Cost::Dispatches, (), trace::activities_expected);
-    }
-
-    fn queue_created(
-        &self,
-        agent: AgentId,
-        queue: usize,
-        size: u32,
-    ) -> Option<Box<dyn PacketHandler>> {
-        guarded(Cost::Dispatches, None, || {
-            trace::queue_created(agent, queue, size)
-        })
-    }
-
-    fn slots_reserved(&self, queue: usize, first: u64, count: u64) {
-        guarded_hot(Cost::Dispatches, (), || {
-            trace::slots_reserved(queue, first, count);
-        });
-    }
-
-    fn signal_changing(&self, signal: u64) {
-        guarded_hot(Cost::Dispatches, (), || trace::signal_changing(signal));
-    }
-
-    fn signal_comparing(&self, signal: u64) {
-        guarded_hot(Cost::Dispatches, (), || trace::signal_comparing(signal));
-    }
-
-    fn signal_changed(&self, signal: u64, old: i64) {
-        guarded_hot(Cost::Dispatches, (), || trace::signal_changed(signal, old));
-    }
-
-    fn signal_destroying(&self, signal: u64) {
-        guarded(Cost::Dispatches, (), || trace::signal_destroying(signal));
-    }
-
-    fn dispatch_time_read(&self, signal: u64) -> Option<(u64, u64)> {
-        guarded(Cost::Dispatches, None, || trace::dispatch_time(signal))
+    forward! {
+        shutting_down() = guarded Dispatches () pause;
+        shut_down() = guarded Dispatches () resume;
+        frozen(executable: ExecutableId) = guarded Dispatches () trace::frozen;
+        api_call_began(call: &ApiCall) = guarded_hot Dispatches () trace::cuda_calls::began;
+        api_call_ended(is_own: bool, status: i32) = guarded_hot Dispatches () trace::cuda_calls::ended;
+        profiler_switched(on: bool) = guarded Dispatches () trace::profiler_switched;
+        stream_created(handle: u64) = guarded Dispatches () trace::streams::created;
+        context_destroying(context: u64) = guarded Dispatches () trace::context_destroying;
+        activities_expected() = guarded Dispatches () trace::activities_expected;
+        queue_created(agent: AgentId, queue: usize, size: u32) -> Option<Box<dyn PacketHandler>> = guarded Dispatches None trace::queue_created;
+        slots_reserved(queue: usize, first: u64, count: u64) = guarded_hot Dispatches () trace::slots_reserved;
+        signal_changing(signal: u64) = guarded_hot Dispatches () trace::signal_changing;
+        signal_comparing(signal: u64) = guarded_hot Dispatches () trace::signal_comparing;
+        signal_changed(signal: u64, old: i64) = guarded_hot Dispatches () trace::signal_changed;
+        signal_destroying(signal: u64) = guarded Dispatches () trace::signal_destroying;
+        dispatch_time_read(signal: u64) -> Option<(u64, u64)> = guarded Dispatches None trace::dispatch_time;
+        copy_requested(call: &CopyCall, started: StartedCopy, is_success: bool) = guarded_hot Copies () trace::copies::end;
     }
 
     fn copying(&self, call: &CopyCall) -> Option<StartedCopy> {
@@ -207,11 +162,17 @@ impl TraceObserver for Trace {
         }
         guarded_hot(Cost::Copies, None, || trace::copies::begin(call))
     }
+}
 
-    fn copy_requested(&self, call: &CopyCall, started: StartedCopy, is_success: bool) {
-        guarded_hot(Cost::Copies, (), || {
-            trace::copies::end(call, started, is_success);
-        });
+fn pause() {
+    if lifecycle::is_owner() {
+        trace::pause();
+    }
+}
+
+fn resume() {
+    if lifecycle::is_owner() {
+        trace::resume();
     }
 }
 
@@ -231,12 +192,4 @@ fn is_reported_by(source: Source) -> bool {
         Source::Tool => true,
         Source::Interposed => request(Request::IsObserved {}) == 0,
     }
-}
-
-fn if_owner(work: fn()) {
-    guarded(Cost::Dispatches, (), || {
-        if lifecycle::is_owner() {
-            work();
-        }
-    });
 }
