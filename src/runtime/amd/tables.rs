@@ -1,7 +1,6 @@
 //! ROCr's API tables, and copies of them. Mirrors `hsa/hsa_api_trace.h`.
 
 use super::queue_functions::{QueueFunctionSlots, QueueFunctions};
-use super::tool_hooks;
 use hsa_abi::{
     API_TABLE_MAJOR_VERSION, AmdExtPrefix, AmdExtTable, ApiPrefix, CoreApiPrefix, CoreApiTable,
 };
@@ -83,8 +82,8 @@ pub fn saved() -> Option<&'static SavedTables> {
 /// Saves the tables for the trace's hooks, after the tool's hooks were installed.
 ///
 /// # Safety
-/// The tables are ROCr's.
-pub unsafe fn save(core: &CoreApiPrefix, amd: &mut AmdExtPrefix) {
-    // SAFETY: the slots were found in these tables.
-    unsafe { BEFORE_TRACE.save(core, amd, tool_hooks::queue_function_slots()) };
+/// As for [`Saved::save`].
+pub unsafe fn save(core: &CoreApiPrefix, amd: &mut AmdExtPrefix, slots: QueueFunctionSlots) {
+    // SAFETY: the caller's promise.
+    unsafe { BEFORE_TRACE.save(core, amd, slots) };
 }

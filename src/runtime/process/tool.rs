@@ -99,8 +99,8 @@ pub unsafe fn on_load(table: *mut ApiPrefix) {
             );
             return trace::calls::turn_off();
         };
-        // SAFETY: as above.
-        unsafe { tables::save(core, amd) };
+        // SAFETY: as above. The slots were found in these tables.
+        unsafe { tables::save(core, amd, tool_hooks::queue_function_slots()) };
         if !trace::start(pattern) {
             return trace::calls::turn_off();
         }
