@@ -2,18 +2,15 @@
 //! device code can have run.
 
 use super::libraries::Libraries;
-use super::tables;
 use crate::gpu::runtime::{Code, Error};
 use crate::support::sync::lock;
 use crate::sys::loader;
-use hsa_abi::{
-    ApiPrefix, HSA_EXTENSION_AMD_LOADER, HSA_SYSTEM_INFO_VERSION_MAJOR, LoaderTable, Status,
-    TableVersion, function,
-};
+use hsa_abi::*;
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
 /// The HSA runtime.
 pub const LIBRARIES: Libraries = Libraries {
@@ -148,15 +145,14 @@ unsafe impl Send for Functions {}
 
 impl Functions {
     /// # Safety
-    /// `table` is null or one of ROCr's tables: a version, whose `minor` is the size of the table in bytes, and
-    /// functions.
-    unsafe fn copy(table: *const TableVersion) -> Option<Functions> {
+    /// `table` is one of ROCr's tables: a version, whose `minor` is the size of the table in bytes, and functions.
+    unsafe fn copy(table: *const TableVersion) -> Functions {
         // SAFETY: the caller's promise.
         unsafe {
-            let size = (table.as_ref()?.minor as usize).checked_sub(size_of::<TableVersion>())?;
+            let size = ((*table).minor as usize).saturating_sub(size_of::<TableVersion>());
             let first = table.add(1).cast::<*const c_void>();
             let all = std::slice::from_raw_parts(first, size / size_of::<*const c_void>());
-            Some(Functions(all.to_vec()))
+            Functions(all.to_vec())
         }
     }
 
@@ -173,19 +169,16 @@ static TABLES: Mutex<Option<Tables>> = Mutex::new(None);
 /// Saves ROCr's functions, for a ROCr whose library has another name or that is linked statically into the program.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as passed to `OnLoad`.
-pub unsafe fn save_tables(table: *const ApiPrefix) {
+/// The tables are ROCr's, in versions that devprof supports.
+pub unsafe fn save_tables(core: &CoreApiPrefix, amd: &AmdExtPrefix) {
     // SAFETY: the caller's promise.
-    let Some((core, amd)) = (unsafe { tables::tables(table.cast_mut()) }) else {
-        return;
+    let (core, amd_ext) = unsafe {
+        (
+            Functions::copy(&raw const core.version),
+            Functions::copy(&raw const amd.version),
+        )
     };
-    // SAFETY: ROCr's tables, in versions that devprof supports.
-    let copied = unsafe {
-        Functions::copy(&raw const core.version).zip(Functions::copy(&raw const amd.version))
-    };
-    if let Some((core, amd_ext)) = copied {
-        *lock(&TABLES) = Some(Tables { core, amd_ext });
-    }
+    *lock(&TABLES) = Some(Tables { core, amd_ext });
 }
 
 const RUNTIME: &str = "HSA";
@@ -290,6 +283,32 @@ impl Api {
     pub fn hold(&self) -> Result<(), Error> {
         // SAFETY: HSA has a user, so this only increments its reference count (hsa.h, hsa_init).
         check("hsa_init", unsafe { (self.hsa_init)() })
+    }
+
+    /// Creates a signal, which any agent may use.
+    pub fn create_signal(&self, value: SignalValue) -> Result<SignalHandle, Error> {
+        let mut signal = SignalHandle(0);
+        // SAFETY: no consumers are specified, so any agent may use the signal.
+        check("hsa_signal_create", unsafe {
+            (self.hsa_signal_create)(value, 0, std::ptr::null(), &raw mut signal)
+        })?;
+        Ok(signal)
+    }
+
+    /// Destroys a signal of [`Api::create_signal`], to which no packet and no copy refers any more.
+    pub fn destroy_signal(&self, signal: SignalHandle) {
+        // SAFETY: devprof's own signal, which nothing uses.
+        unsafe { (self.hsa_signal_destroy)(signal) };
+    }
+
+    /// Waits until the value of one of devprof's own signals is less than 1. Returns the value. `time` is a hint: it is passed in
+    /// ticks of HSA's clock, which take at least a nanosecond.
+    pub fn wait_for_signal(&self, signal: SignalHandle, time: Duration) -> SignalValue {
+        let (condition, time) = (HSA_SIGNAL_CONDITION_LT, time.as_nanos() as u64);
+        // SAFETY: the signal is not destroyed.
+        unsafe {
+            (self.hsa_signal_wait_scacquire)(signal, condition, 1, time, HSA_WAIT_STATE_BLOCKED)
+        }
     }
 
     /// The AMD loader extension. HSA must be initialized.

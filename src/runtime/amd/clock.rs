@@ -1,7 +1,8 @@
 //! HSA's system clock.
 
-use super::api::{check, failed};
-use super::saved_api_table::saved;
+use super::api::failed;
+use super::query;
+use super::tables::saved;
 use crate::gpu::runtime::Error;
 use hsa_abi::{HSA_SYSTEM_INFO_TIMESTAMP, HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, Status};
 
@@ -19,19 +20,14 @@ pub fn system_time() -> u64 {
 
 /// Ticks per second of the system clock.
 pub fn clock_frequency() -> Result<u64, Error> {
-    const WHAT: &str = "hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY)";
-    let saved = saved().ok_or_else(|| failed(WHAT, Status::NOT_INITIALIZED))?;
-    let mut frequency = 0u64;
+    const CALL: &str = "hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY)";
+    let saved = saved().ok_or_else(|| failed(CALL, Status::NOT_INITIALIZED))?;
     // SAFETY: the attribute is a u64.
-    let status = unsafe {
-        (saved.core.hsa_system_get_info)(
-            HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY,
-            (&raw mut frequency).cast(),
-        )
-    };
-    check(WHAT, status)?;
+    let frequency = query::info(CALL, |to| unsafe {
+        (saved.core.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, to)
+    })?;
     match frequency {
-        0 => Err(failed(WHAT, Status::ERROR)),
+        0 => Err(failed(CALL, Status::ERROR)),
         frequency => Ok(frequency),
     }
 }

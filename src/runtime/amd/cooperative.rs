@@ -4,16 +4,15 @@
 //! and reported as lost.
 
 use super::api::loaded_api;
+use crate::gpu::runtime::{IdMap, id_map};
 use crate::support::diagnostics;
 use crate::support::sync::lock;
 use hsa_abi::Queue;
-use std::collections::HashMap;
 use std::sync::Mutex;
 
-#[derive(Default)]
 struct Unrecorded {
     /// By the queue's address.
-    acquired: HashMap<usize, Acquired>,
+    acquired: IdMap<usize, Acquired>,
     /// Packets in queues that were released.
     packets: u64,
 }
@@ -27,7 +26,10 @@ struct Acquired {
     users: usize,
 }
 
-static UNRECORDED: Mutex<Option<Unrecorded>> = Mutex::new(None);
+static UNRECORDED: Mutex<Unrecorded> = Mutex::new(Unrecorded {
+    acquired: id_map(),
+    packets: 0,
+});
 
 /// The write index of a queue that the program has acquired.
 fn write_index(queue: usize) -> u64 {
@@ -45,15 +47,13 @@ pub fn acquired(queue: *mut Queue) {
         start: write_index(queue),
         users: 0,
     };
-    let entry = unrecorded.get_or_insert_default().acquired.entry(queue);
-    entry.or_insert_with(new).users += 1;
+    let acquired = unrecorded.acquired.entry(queue).or_insert_with(new);
+    acquired.users += 1;
 }
 
 /// devprof has submitted a packet to a queue, which may be a cooperative one.
 pub fn exclude_packet(queue: usize) {
-    if let Some(unrecorded) = lock(&UNRECORDED).as_mut()
-        && let Some(acquired) = unrecorded.acquired.get_mut(&queue)
-    {
+    if let Some(acquired) = lock(&UNRECORDED).acquired.get_mut(&queue) {
         acquired.start += 1;
     }
 }
@@ -62,15 +62,13 @@ pub fn exclude_packet(queue: usize) {
 pub fn released(queue: *mut Queue) {
     let mut unrecorded = lock(&UNRECORDED);
     let queue = queue as usize;
-    let Some(unrecorded) = unrecorded.as_mut() else {
-        return;
-    };
     let Some(acquired) = unrecorded.acquired.get_mut(&queue) else {
         return;
     };
     acquired.users -= 1;
     if acquired.users == 0 {
-        unrecorded.packets += write_index(queue).saturating_sub(acquired.start);
+        let start = acquired.start;
+        unrecorded.packets += write_index(queue).saturating_sub(start);
         unrecorded.acquired.remove(&queue);
     }
 }
@@ -78,15 +76,13 @@ pub fn released(queue: *mut Queue) {
 /// Reports the packets that were not recorded. HSA must be initialized.
 pub fn report() {
     let mut unrecorded = lock(&UNRECORDED);
-    let Some(unrecorded) = unrecorded.as_mut() else {
-        return;
-    };
-    for (&queue, acquired) in &mut unrecorded.acquired {
+    let Unrecorded { acquired, packets } = &mut *unrecorded;
+    for (&queue, acquired) in acquired {
         let end = write_index(queue);
-        unrecorded.packets += end.saturating_sub(acquired.start);
+        *packets += end.saturating_sub(acquired.start);
         acquired.start = end;
     }
-    let packets = std::mem::take(&mut unrecorded.packets);
+    let packets = std::mem::take(packets);
     if packets > 0 {
         diagnostics::lost(format_args!(
             "the trace misses the dispatches of cooperative launches: {packets} packets (kernels and barriers) went through an agent's cooperative queue, which tools cannot intercept"
@@ -96,7 +92,5 @@ pub fn report() {
 
 /// HSA was shut down, which destroyed all queues.
 pub fn forget() {
-    if let Some(unrecorded) = lock(&UNRECORDED).as_mut() {
-        unrecorded.acquired.clear();
-    }
+    lock(&UNRECORDED).acquired.clear();
 }

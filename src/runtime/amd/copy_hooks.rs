@@ -3,19 +3,12 @@
 
 use super::api::loaded_api;
 use super::queue_functions::{self, Function};
-use super::saved_api_table::saved;
-use super::tables::tables;
+use super::tables::saved;
 use crate::gpu::observers::{self, CopyCall, Owner, StartedCopy, observes_launches};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
-use hsa_abi::newer::{
-    HSA_AMD_MEMORY_COPY_OP_LINEAR_BROADCAST, HSA_AMD_MEMORY_COPY_OP_LINEAR_INDIRECT_SRCDST,
-    HSA_AMD_MEMORY_COPY_OP_LINEAR_SWAP, HSA_AMD_MEMORY_COPY_OP_VERSION, MemoryCopyOp,
-};
-use hsa_abi::{
-    AgentHandle, AmdExtPrefix, AmdExtTable, ApiPrefix, Dim3, HSA_EXT_POINTER_TYPE_UNKNOWN,
-    PitchedPointer, PointerInfo, SignalHandle, Status, TableVersion, function,
-};
+use hsa_abi::newer::*;
+use hsa_abi::*;
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -28,12 +21,8 @@ static BATCH_COPY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// Installs the hooks and enables the times of asynchronous copies.
 ///
 /// # Safety
-/// As for [`super::saved_api_table::save`], which must have been called before.
-pub unsafe fn install(table: *mut ApiPrefix) {
-    // SAFETY: the caller's promise.
-    let Some((core, amd)) = (unsafe { tables(table) }) else {
-        return;
-    };
+/// As for [`super::tables::save`], which must have been called before with these tables.
+pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
     core.hsa_memory_copy = memory_copy;
     amd.hsa_amd_memory_fill = memory_fill;
     amd.hsa_amd_memory_async_copy = async_copy;
@@ -113,17 +102,9 @@ fn owner(address: *const c_void) -> Owner {
     if !observes_launches() {
         return Owner::Unknown;
     }
-    let mut info = PointerInfo {
-        size: size_of::<PointerInfo>() as u32,
-        kind: HSA_EXT_POINTER_TYPE_UNKNOWN,
-        agent_base: std::ptr::null_mut(),
-        host_base: std::ptr::null_mut(),
-        bytes: 0,
-        user_data: std::ptr::null_mut(),
-        owner: AgentHandle(0),
-        global_flags: 0,
-        registered: false,
-    };
+    // SAFETY: plain data, of which zeros are HSA_EXT_POINTER_TYPE_UNKNOWN and null.
+    let mut info = unsafe { std::mem::zeroed::<PointerInfo>() };
+    info.size = size_of::<PointerInfo>() as u32;
     let Some(saved) = saved() else {
         return Owner::Unknown;
     };
@@ -154,15 +135,7 @@ unsafe extern "C" fn memory_copy(to: *mut c_void, from: *const c_void, size: usi
     if size == 0 {
         return copy();
     }
-    let call = CopyCall {
-        function: "hsa_memory_copy",
-        bytes: size as u64,
-        source: owner(from),
-        destination: owner(to),
-        is_fill: false,
-        engine: 0,
-        completion: None,
-    };
+    let call = CopyCall::new("hsa_memory_copy", size as u64, owner(from), owner(to));
     observe(&call, copy)
 }
 
@@ -175,14 +148,10 @@ unsafe extern "C" fn memory_fill(base: *mut c_void, value: u32, count: usize) ->
     if count == 0 {
         return fill();
     }
+    let bytes = (count as u64).saturating_mul(size_of_val(&value) as u64);
     let call = CopyCall {
-        function: "hsa_amd_memory_fill",
-        bytes: (count as u64).saturating_mul(size_of_val(&value) as u64),
-        source: Owner::Unknown,
-        destination: owner(base),
         is_fill: true,
-        engine: 0,
-        completion: None,
+        ..CopyCall::new("hsa_amd_memory_fill", bytes, Owner::Unknown, owner(base))
     };
     observe(&call, fill)
 }
@@ -203,13 +172,9 @@ fn linear(
         _ => agent(named),
     };
     CopyCall {
-        function,
-        bytes: size as u64,
-        source: owner_of(from),
-        destination: owner_of(to),
-        is_fill: false,
         engine,
         completion: Some(completion.0),
+        ..CopyCall::new(function, size as u64, owner_of(from), owner_of(to))
     }
 }
 
@@ -294,14 +259,10 @@ unsafe extern "C" fn async_copy_rect(
         return copy();
     }
     // The arguments name only the agent that copies, which can access both.
+    let (source, destination) = (owner(from.base), owner(to.base));
     let call = CopyCall {
-        function: "hsa_amd_memory_async_copy_rect",
-        bytes,
-        source: owner(from.base),
-        destination: owner(to.base),
-        is_fill: false,
-        engine: 0,
         completion: Some(completion.0),
+        ..CopyCall::new("hsa_amd_memory_async_copy_rect", bytes, source, destination)
     };
     observe(&call, copy)
 }
@@ -396,14 +357,15 @@ unsafe fn batch_call(copy: &MemoryCopyOp) -> Option<CopyCall> {
         };
         bytes = bytes.saturating_add(back);
     }
+    let source = agent(copy.from_agent);
     (bytes > 0).then(|| CopyCall {
-        function: "hsa_amd_memory_async_batch_copy",
-        bytes,
-        source: agent(copy.from_agent),
-        destination,
-        is_fill: false,
-        engine: 0,
         completion: Some(copy.completion.0),
+        ..CopyCall::new(
+            "hsa_amd_memory_async_batch_copy",
+            bytes,
+            source,
+            destination,
+        )
     })
 }
 

@@ -1,26 +1,16 @@
 //! Memory of GPUs for copies of counters, and the units that use it.
 
-use super::api::{Api, check, failed};
+use super::api::{Api, failed};
 use super::{pools, query};
 use crate::gpu::runtime::{Error, Memory, Units};
 use hsa_abi::{AgentHandle, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED, Status};
-use std::ffi::c_void;
 
 /// Allocates memory of a GPU, which only this GPU can access. ROCr aligns it to a page.
 pub fn allocate(api: &Api, gpu: AgentHandle, size: usize) -> Result<u64, Error> {
-    const WHAT: &str = "hsa_amd_memory_pool_allocate";
-    let pool = pools::find(api, gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED)
-        .ok_or_else(|| failed(WHAT, Status::INVALID_MEMORY_POOL))?;
-    let mut base = std::ptr::null_mut::<c_void>();
-    // SAFETY: the pool allows allocation.
-    let status = unsafe { (api.hsa_amd_memory_pool_allocate)(pool, size, 0, &raw mut base) };
-    check(WHAT, status).map(|()| base as u64)
-}
-
-/// Frees memory from [`allocate`].
-pub fn free(api: &Api, address: u64) {
-    // SAFETY: allocated from a pool, and no kernel uses it. If this fails, HSA is shut down, and the memory with it.
-    unsafe { (api.hsa_amd_memory_pool_free)(address as *mut c_void) };
+    let no_pool = || failed("hsa_amd_memory_pool_allocate", Status::INVALID_MEMORY_POOL);
+    let pool = pools::find(api, gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
+    let base = pools::allocate(api, pool.ok_or_else(no_pool)?, size)?;
+    Ok(base as u64)
 }
 
 /// The size of a GPU's memory, and what is free of it.

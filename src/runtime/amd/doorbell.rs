@@ -13,7 +13,7 @@
 //! One race remains that no tool can prevent: a program writes many packets before it rings the doorbell, and at that
 //! moment ROCr, which waits for space in the underlying queue, wakes up.
 
-use super::saved_api_table::saved;
+use super::tables::saved;
 use crate::support::registry::Registry;
 use crate::support::sync::lock;
 use hsa_abi::{AmdQueue, Queue, SignalHandle, SignalValue};

@@ -1,15 +1,11 @@
 //! The descriptions of agents that a trace records.
 
-use super::api::{check, loaded_api};
+use super::api::loaded_api;
 use super::query;
 use crate::gpu::runtime::Error;
 use crate::gpu::traced::Agent;
 use crate::support::settings::settings;
-use hsa_abi::{
-    AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
-    HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, HSA_DEVICE_TYPE_CPU,
-    HSA_DEVICE_TYPE_GPU, Status,
-};
+use hsa_abi::*;
 
 /// The process's GPUs.
 pub fn all() -> Vec<AgentHandle> {
@@ -60,42 +56,25 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Agent>, Error> {
         HSA_DEVICE_TYPE_CPU => false,
         _ => return Ok(None),
     };
-    let number = |attribute| {
-        let mut value = 0u32;
-        // SAFETY: the attributes that are read here are u32.
-        let status =
-            unsafe { (api.hsa_agent_get_info)(handle, attribute, (&raw mut value).cast()) };
-        check("hsa_agent_get_info", status).map(|()| value)
+    let read = |attribute, to| {
+        // SAFETY: the attributes below are u32, a u64 that older runtimes do not support, and char[64].
+        unsafe { (api.hsa_agent_get_info)(handle, attribute, to) }
     };
-    let mut frequency = 0u64;
-    // SAFETY: the attribute is a u64. Older runtimes do not support it.
-    let known = unsafe {
-        (api.hsa_agent_get_info)(
-            handle,
-            HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
-            (&raw mut frequency).cast(),
-        )
-    };
-    if known != Status::SUCCESS {
-        frequency = 0;
-    }
-    let mut product = [0u8; 64];
-    // SAFETY: the attribute is char[64].
-    let named = unsafe {
-        (api.hsa_agent_get_info)(
-            handle,
-            HSA_AMD_AGENT_INFO_PRODUCT_NAME,
-            product.as_mut_ptr().cast(),
-        )
-    };
-    let product = query::string(&product).trim().to_owned();
+    let number = |attribute| query::info::<u32>("hsa_agent_get_info", |to| read(attribute, to));
+    let frequency: Result<u64, _> = query::info("hsa_agent_get_info", |to| {
+        read(HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, to)
+    });
+    let product: Result<[u8; 64], _> = query::info("hsa_agent_get_info", |to| {
+        read(HSA_AMD_AGENT_INFO_PRODUCT_NAME, to)
+    });
+    let product = product.map(|product| query::string(&product).trim().to_owned());
     Ok(Some(Agent {
         is_gpu,
         index: index as u32,
         target: query::agent(api, handle)?.name,
-        product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
+        product: product.ok().filter(|product| !product.is_empty()),
         node: number(HSA_AGENT_INFO_NODE)?,
         compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
-        frequency,
+        frequency: frequency.unwrap_or(0),
     }))
 }

@@ -9,7 +9,7 @@ use libloading::os::unix::Library;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-const LIBRARIES: Libraries = Libraries {
+pub const LIBRARIES: Libraries = Libraries {
     names: &[
         "libamdhip64.so.7",
         "libamdhip64.so.6",
@@ -136,11 +136,6 @@ fn global_symbol(name: &CStr) -> *mut c_void {
     }
 }
 
-/// The function of HIP that a call of `symbol` would reach without devprof.
-pub fn function(symbol: &CStr) -> Option<*mut c_void> {
-    next_function(symbol, &LIBRARIES)
-}
-
 /// The function that a call of `symbol` would reach without devprof: the one in the next file in symbol search order, or
 /// else in the first of the libraries that is loaded. (A library that was loaded with RTLD_LOCAL is not in the search
 /// order.)
@@ -167,7 +162,7 @@ pub fn next_function(symbol: &CStr, libraries: &Libraries) -> Option<*mut c_void
 /// `to` has `size` bytes, and `from` is in memory that is allocated on an agent.
 pub unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) -> bool {
     type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int;
-    let Some(memcpy) = function(c"hipMemcpy") else {
+    let Some(memcpy) = next_function(c"hipMemcpy", &LIBRARIES) else {
         return false;
     };
     // SAFETY: the type of the function in hip_runtime_api.h, and the caller's promise.

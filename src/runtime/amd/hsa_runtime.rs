@@ -2,13 +2,13 @@
 
 use super::api::{self, Api, failed};
 use super::staging::Staging;
-use super::{device_memory, query, wait};
+use super::{device_memory, pools, query, wait};
 use crate::gpu::runtime::*;
 use crate::support::sync::{Busy, lock};
 use crate::support::unlimited;
 use hsa_abi::{AgentHandle, ExecutableHandle, Status};
 use std::cell::Cell;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::ops::Range;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, OnceLock};
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// HSA, and what devprof has allocated in it.
 pub struct Hsa {
-    api: &'static Api,
+    pub api: &'static Api,
     agents: Mutex<PerAgent>,
 }
 
@@ -56,17 +56,7 @@ pub fn find() -> Option<Result<&'static Hsa, Error>> {
 }
 
 impl Hsa {
-    /// Whether HSA is initialized. See [`Api::is_initialized`].
-    pub fn is_initialized(&self) -> Result<bool, Error> {
-        self.api.is_initialized()
-    }
-
-    /// Keeps HSA initialized until the process ends. HSA must be initialized.
-    pub fn hold(&self) -> Result<(), Error> {
-        self.api.hold()
-    }
-
-    /// As [`Hsa::hold`]. If another thread is initializing HSA, waits for it, for `limit` at most. `None` at the limit.
+    /// As [`Api::hold`]. If another thread is initializing HSA, waits for it, for `limit` at most. `None` at the limit.
     pub fn hold_within(&'static self, limit: Duration) -> Option<Result<(), Error>> {
         match unlimited::call(|| self.api.hold()).recv_timeout(limit) {
             Ok(result) => Some(result),
@@ -95,6 +85,13 @@ impl Hsa {
     }
 }
 
+fn handles(executable: ExecutableId, agent: AgentId) -> (ExecutableHandle, AgentHandle) {
+    (
+        ExecutableHandle(executable.hsa_handle()),
+        AgentHandle(agent.hsa_handle()),
+    )
+}
+
 impl Runtime for Hsa {
     fn name(&self) -> &'static str {
         "HSA"
@@ -120,10 +117,7 @@ impl Runtime for Hsa {
         agent: AgentId,
         is_wanted: fn(&[u8]) -> bool,
     ) -> Result<Vec<Variable>, Error> {
-        let (executable, agent) = (
-            ExecutableHandle(executable.hsa_handle()),
-            AgentHandle(agent.hsa_handle()),
-        );
+        let (executable, agent) = handles(executable, agent);
         query::variables(self.api, executable, agent, is_wanted)
     }
 
@@ -133,10 +127,7 @@ impl Runtime for Hsa {
         agent: AgentId,
         name: &CStr,
     ) -> Result<Option<Variable>, Error> {
-        let (executable, agent) = (
-            ExecutableHandle(executable.hsa_handle()),
-            AgentHandle(agent.hsa_handle()),
-        );
+        let (executable, agent) = handles(executable, agent);
         query::named_variable(self.api, executable, agent, name)
     }
 
@@ -150,10 +141,7 @@ impl Runtime for Hsa {
     }
 
     fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String> {
-        let (executable, agent) = (
-            ExecutableHandle(executable.hsa_handle()),
-            AgentHandle(agent.hsa_handle()),
-        );
+        let (executable, agent) = handles(executable, agent);
         query::uri(self.api, executable, agent)
     }
 
@@ -212,7 +200,7 @@ impl Runtime for Hsa {
     }
 
     fn free(&self, address: u64) {
-        device_memory::free(self.api, address);
+        pools::free(self.api, address as *mut c_void);
     }
 
     fn write_back(&self, agent: AgentId, limit: Duration) -> Result<bool, Error> {

@@ -3,27 +3,23 @@
 
 use super::api::loaded_api;
 use super::cooperative;
-use super::queue_request::{QueueRequest, queue_create_function, status};
-use super::saved_api_table::{SavedTables, saved};
+use super::queue_request::{QueueRequest, created, queue_create_function, status};
+use super::tables::{SavedTables, saved};
 use super::{doorbell, observed_calls, query, tool_hooks};
 use crate::gpu::observers::{self, Packet, PacketHandler, Source, observation_switches};
-use crate::gpu::runtime::AgentId;
+use crate::gpu::runtime::{AgentId, IdMap, id_map};
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::sync::lock;
 use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
-use hsa_abi::{
-    AgentHandle, HSA_QUEUE_TYPE_COOPERATIVE, HSA_QUEUE_TYPE_SINGLE, PacketWriter, Queue,
-    QueueErrorCallback, Status,
-};
+use hsa_abi::*;
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 /// The intercept queues, by address.
-static QUEUES: Mutex<Option<HashMap<usize, QueuePointer>>> = Mutex::new(None);
+static QUEUES: Mutex<IdMap<usize, QueuePointer>> = Mutex::new(id_map());
 
 static SAW_QUEUE: AtomicBool = AtomicBool::new(false);
 
@@ -60,16 +56,10 @@ struct Pass {
 // SAFETY: `handle_packets` uses the box on one thread at a time until its queue is destroyed; only then is it dropped.
 unsafe impl Send for QueuePointer {}
 
-fn queues() -> MutexGuard<'static, Option<HashMap<usize, QueuePointer>>> {
-    lock(&QUEUES)
-}
-
 /// Whether devprof has registered a handler for the queue's packets.
 pub fn is_intercepted(queue: *mut Queue) -> bool {
     guarded(Cost::Dispatches, false, || {
-        let queues = queues();
-        let queues = queues.as_ref();
-        queues.is_some_and(|queues| queues.contains_key(&(queue as usize)))
+        lock(&QUEUES).contains_key(&(queue as usize))
     })
 }
 
@@ -169,14 +159,9 @@ pub unsafe extern "C" fn amd_queue_create(
         let plain = || {
             // SAFETY: one of the program's descriptors, passed to the function that the program called. On success, the
             // function has set `queue`.
-            unsafe {
-                match plain(agent, desc, 1) {
-                    Status::SUCCESS => Ok((*desc).queue),
-                    error => Err(error),
-                }
-            }
+            unsafe { created(plain(agent, desc, 1), &raw const (*desc).queue) }
         };
-        let created = if engine == HSA_AMD_QUEUE_ENGINE_COMPUTE && version == 1 {
+        let queue = if engine == HSA_AMD_QUEUE_ENGINE_COMPUTE && version == 1 {
             create_traced(saved, agent, kind, |mode| match mode {
                 QueueMode::Plain => plain(),
                 // SAFETY: one of the program's descriptors.
@@ -185,7 +170,7 @@ pub unsafe extern "C" fn amd_queue_create(
         } else {
             plain()
         };
-        if let (Err(error), Status::SUCCESS) = (created, first_error) {
+        if let (Err(error), Status::SUCCESS) = (queue, first_error) {
             first_error = error;
         }
     }
@@ -259,10 +244,10 @@ pub unsafe extern "C" fn counted_queue_acquire(
     // queue's address.
     status(create_traced(saved, agent, kind, |mode| unsafe {
         match mode {
-            QueueMode::Plain => match plain(agent, kind, priority, callback, data, flags, queue) {
-                Status::SUCCESS => Ok(*queue),
-                error => Err(error),
-            },
+            QueueMode::Plain => {
+                let status = plain(agent, kind, priority, callback, data, flags, queue);
+                created(status, queue)
+            }
             QueueMode::Intercept => {
                 let queue = intercept(&QueueRequest {
                     agent,
@@ -353,9 +338,7 @@ unsafe fn register(
             drop(unsafe { Box::from_raw(data) });
             return Err(status);
         }
-        queues()
-            .get_or_insert_default()
-            .insert(queue as usize, QueuePointer(data));
+        lock(&QUEUES).insert(queue as usize, QueuePointer(data));
         REGISTERED.set(queue as usize);
         // SAFETY: the new queue.
         let profiling = unsafe { (saved.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
@@ -386,8 +369,7 @@ pub unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     guarded(Cost::Dispatches, (), || cooperative::released(queue));
     // Removed first: as soon as the queue is destroyed, another queue may get its address.
     let data = guarded(Cost::Dispatches, None, || {
-        let mut queues = queues();
-        queues.as_mut()?.remove(&(queue as usize))
+        lock(&QUEUES).remove(&(queue as usize))
     });
     if data.is_some() {
         // SAFETY: an intercept queue that is not yet destroyed.
@@ -406,9 +388,7 @@ pub unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
                 handler.close();
             }
         } else {
-            queues()
-                .get_or_insert_default()
-                .insert(queue as usize, QueuePointer(data));
+            lock(&QUEUES).insert(queue as usize, QueuePointer(data));
         }
     });
     status
@@ -417,7 +397,7 @@ pub unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
 /// HSA was shut down, which destroyed all queues. The handlers' data is leaked: a thread of ROCr may still be returning
 /// from a handler.
 pub fn forget_queues() {
-    *queues() = None;
+    lock(&QUEUES).clear();
     cooperative::forget();
     doorbell::remove_all();
 }
@@ -468,7 +448,7 @@ unsafe extern "C" fn handle_packets(
             *pass = None;
         }
         let mut batch = (0..count).map(|n| {
-            // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); those of another tool may be unaligned.
+            // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); packets of another tool may be unaligned.
             let mut packet = unsafe { packets.cast::<Packet>().add(n as usize).read_unaligned() };
             if packet[0] as u8 == doorbell::INVALID as u8 {
                 // SAFETY: as above, the queue is not destroyed.

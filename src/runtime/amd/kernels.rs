@@ -2,8 +2,10 @@
 
 use super::api::loaded_api;
 use super::query;
+
 use crate::gpu::runtime::Error;
 use crate::gpu::traced::{Kernel, Registers};
+use byteorder::{ByteOrder, LittleEndian};
 use hsa_abi::{AgentHandle, ExecutableHandle, Status};
 use std::ffi::c_void;
 
@@ -15,63 +17,37 @@ pub fn kernels(
     target: &str,
 ) -> Result<Vec<(u64, Kernel)>, Error> {
     let api = loaded_api()?;
-    let symbols = query::kernels(api, executable, agent)?;
-    if symbols.is_empty() {
-        return Ok(Vec::new());
+    let mut kernels = query::kernels(api, executable, agent, index)?;
+    if kernels.is_empty() {
+        return Ok(kernels);
     }
     let segments = query::segments_of(api, executable)?;
     let loader = api.loader()?;
-    Ok(symbols
-        .into_iter()
-        .map(|symbol| {
-            let is_inside = segments.iter().any(|segment| {
-                symbol
-                    .object
-                    .checked_sub(segment.base)
-                    .is_some_and(|at| at.checked_add(64).is_some_and(|end| end <= segment.size))
-            });
-            let mut host = std::ptr::null();
-            // SAFETY: the loader only searches for the address.
-            let found = unsafe {
-                (loader.query_host_address)(symbol.object as *const c_void, &raw mut host)
-            };
-            let is_readable = is_inside && found == Status::SUCCESS && !host.is_null();
-            let registers = is_readable
-                .then(|| {
-                    // SAFETY: the descriptor's 64 bytes are inside a loaded segment. The loader keeps the segment's
-                    // copy on the host until the executable is destroyed, and no thread destroys it during the call
-                    // that freezes it.
-                    let descriptor = unsafe { host.cast::<[u8; 64]>().read_unaligned() };
-                    registers(&descriptor, target)
-                })
-                .flatten()
-                .unwrap_or(Registers::Unknown);
-            let kernel = Kernel {
-                name: symbol.name,
-                agent: index,
-                kernarg: symbol.kernarg,
-                lds: symbol.group,
-                scratch: symbol.private,
-                registers,
-            };
-            (symbol.object, kernel)
-        })
-        .collect())
+    for (object, kernel) in &mut kernels {
+        let is_inside = segments.iter().any(|segment| {
+            let at = object.checked_sub(segment.base);
+            let end = at.and_then(|at| at.checked_add(64));
+            end.is_some_and(|end| end <= segment.size)
+        });
+        let mut host = std::ptr::null();
+        // SAFETY: the loader only searches for the address.
+        let found = unsafe { (loader.query_host_address)(*object as *const c_void, &raw mut host) };
+        if is_inside && found == Status::SUCCESS && !host.is_null() {
+            // SAFETY: the descriptor's 64 bytes are inside a loaded segment. The loader keeps the segment's copy on the host
+            // until the executable is destroyed, and no thread destroys it during the call that freezes it.
+            let descriptor = unsafe { host.cast::<[u8; 64]>().read_unaligned() };
+            kernel.registers = registers(&descriptor, target).unwrap_or(Registers::Unknown);
+        }
+    }
+    Ok(kernels)
 }
 
 /// The registers in a kernel descriptor (LLVM's AMDGPU usage guide, "Kernel Descriptor" and "compute_pgm_rsrc1",
 /// "compute_pgm_rsrc3"), as rocprofv3 counts them. `None` for unknown targets.
-pub fn registers(descriptor: &[u8; 64], target: &str) -> Option<Registers> {
-    let word = |at: usize| {
-        u32::from_le_bytes([
-            descriptor[at],
-            descriptor[at + 1],
-            descriptor[at + 2],
-            descriptor[at + 3],
-        ])
-    };
+fn registers(descriptor: &[u8; 64], target: &str) -> Option<Registers> {
+    let word = |at: usize| LittleEndian::read_u32(&descriptor[at..]);
     let (rsrc3, rsrc1) = (word(44), word(48));
-    let properties = u16::from_le_bytes([descriptor[56], descriptor[57]]);
+    let properties = LittleEndian::read_u16(&descriptor[56..]);
     // The stepping is the last digit, the minor version the one before it, both hexadecimal.
     let digits = target.strip_prefix("gfx")?.split(':').next()?;
     let major: u32 = digits.get(..digits.len().checked_sub(2)?)?.parse().ok()?;

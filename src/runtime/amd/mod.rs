@@ -18,7 +18,6 @@ mod query;
 mod queue_functions;
 pub mod queue_request;
 pub mod queues;
-pub mod saved_api_table;
 pub mod signals;
 mod staging;
 pub mod tables;

@@ -6,6 +6,21 @@ use crate::gpu::runtime::ExecutableId;
 use hsa_abi::{ExecutableHandle, Queue, QueueErrorCallback, Status, function};
 use std::ffi::c_char;
 
+/// Calls the macro `$callback` with functions of ROCr, and the functions of this module that call and report them.
+/// `hsa_queue_create` is not among them: see [`super::queue_request`].
+macro_rules! observed_functions {
+    ($callback:ident) => {
+        $callback! {
+            hsa_shut_down() = shut_down;
+            hsa_executable_freeze(executable: ExecutableHandle, options: *const c_char) = freeze_executable;
+            hsa_executable_destroy(executable: ExecutableHandle) = destroy_executable;
+            hsa_queue_destroy(queue: *mut Queue) = end_queue;
+            hsa_queue_inactivate(queue: *mut Queue) = end_queue;
+        }
+    };
+}
+pub(crate) use observed_functions;
+
 /// Shuts HSA down with `function`.
 ///
 /// # Safety

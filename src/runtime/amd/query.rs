@@ -1,86 +1,42 @@
 //! Agents, loaded segments and symbols.
 
 use super::api::{Api, check, failed};
-use crate::gpu::runtime::Error;
-use crate::gpu::runtime::{Agent, AgentId, Agents, ExecutableId, Segment, Segments, Variable};
-use hsa_abi::{
-    AgentHandle, ExecutableHandle, HSA_AGENT_INFO_DEVICE, HSA_AGENT_INFO_NAME,
-    HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, HSA_AMD_AGENT_INFO_MEMORY_AVAIL,
-    HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES, HSA_AMD_AGENT_INFO_NUM_XCC, HSA_DEVICE_TYPE_CPU,
-    HSA_DEVICE_TYPE_GPU, HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE, HSA_EXECUTABLE_SYMBOL_INFO_NAME,
-    HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH, HSA_EXECUTABLE_SYMBOL_INFO_TYPE,
-    HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE,
-    HSA_SYMBOL_KIND_KERNEL, HSA_SYMBOL_KIND_VARIABLE,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI,
-    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH, LoadedCodeObjectHandle, Status,
-    SymbolHandle,
-};
+use crate::gpu::runtime::*;
+use crate::gpu::traced::{Kernel, Registers};
+use hsa_abi::*;
 use std::ffi::{CStr, c_void};
+use zerocopy::FromZeros;
 
-/// Collects the results of one of HSA's iterations. The first error ends the iteration.
-struct Collector<'a, T> {
-    api: &'a Api,
-    found: Vec<T>,
-    error: Option<Error>,
+/// The value of an attribute, which `read` writes. `call`: for the error. `T` has to be the attribute's type.
+pub fn info<T: FromZeros>(
+    call: &'static str,
+    read: impl FnOnce(*mut c_void) -> Status,
+) -> Result<T, Error> {
+    let mut value = T::new_zeroed();
+    check(call, read((&raw mut value).cast())).map(|()| value)
 }
 
-impl<'a, T> Collector<'a, T> {
-    fn new(api: &'a Api) -> Self {
-        Collector {
-            api,
-            found: Vec::new(),
-            error: None,
-        }
-    }
-
-    fn step(&mut self, found: Result<Option<T>, Error>) -> Status {
-        match found {
-            Ok(found) => {
-                self.found.extend(found);
-                Status::SUCCESS
-            }
-            Err(error) => {
-                self.error = Some(error);
-                Status::INFO_BREAK
-            }
-        }
-    }
-
-    fn finish(self, what: &'static str, status: Status) -> Result<Vec<T>, Error> {
-        match self.error {
-            Some(error) => Err(error),
-            None => check(what, status).map(|()| self.found),
-        }
-    }
+/// For HSA's iterations: appends a handle to a list.
+///
+/// # Safety
+/// `data` is a `Vec<T>`, and nothing else uses it during the call.
+pub unsafe extern "C" fn push<T>(handle: T, data: *mut c_void) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { (*data.cast::<Vec<T>>()).push(handle) };
+    Status::SUCCESS
 }
 
 /// All agents, in HSA's order.
 pub fn all_agents(api: &Api) -> Result<Vec<AgentHandle>, Error> {
-    unsafe extern "C" fn visit(handle: AgentHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the collector that `all_agents` passed; it is valid, and nothing else uses it, during the
-        // call.
-        let collector = unsafe { &mut *data.cast::<Collector<AgentHandle>>() };
-        collector.step(Ok(Some(handle)))
-    }
-    let mut collector = Collector::<AgentHandle>::new(api);
-    // SAFETY: `visit` gets the pointer passed here.
-    let status = unsafe { (api.hsa_iterate_agents)(visit, (&raw mut collector).cast()) };
-    collector.finish("hsa_iterate_agents", status)
+    let mut all = Vec::<AgentHandle>::new();
+    // SAFETY: `push` gets the list.
+    let status = unsafe { (api.hsa_iterate_agents)(push::<AgentHandle>, (&raw mut all).cast()) };
+    check("hsa_iterate_agents", status).map(|()| all)
 }
 
 /// The GPU agents, and the first CPU agent.
 pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
-    let mut agents = Agents {
-        gpus: Vec::new(),
-        unknown: Vec::new(),
-    };
+    let mut agents = Agents::default();
     let mut cpu = None;
     for handle in all_agents(api)? {
         let described = device(api, handle).and_then(|device| match device {
@@ -106,21 +62,18 @@ pub fn is_gpu(api: &Api, handle: AgentHandle) -> Result<bool, Error> {
 
 /// An agent's `hsa_device_type_t`.
 pub fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
-    let mut device = 0u32;
     // SAFETY: the attribute is a 32-bit enumeration.
-    let status = unsafe {
-        (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_DEVICE, (&raw mut device).cast())
-    };
-    check("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status).map(|()| device)
+    info("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", |to| unsafe {
+        (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_DEVICE, to)
+    })
 }
 
 /// An agent's name.
 pub fn agent(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
-    let mut name = [0u8; 64];
     // SAFETY: the attribute is char[64].
-    let status =
-        unsafe { (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
-    check("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
+    let name: [u8; 64] = info("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", |to| unsafe {
+        (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_NAME, to)
+    })?;
     Ok(Agent {
         id: AgentId::Hsa(handle.0),
         name: string(&name),
@@ -129,13 +82,10 @@ pub fn agent(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
 
 /// The number of an agent's compute units.
 pub fn compute_units(api: &Api, agent: AgentHandle) -> Result<u32, Error> {
+    const CALL: &str = "hsa_agent_get_info(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)";
     // SAFETY: the attribute is a u32.
-    let count = unsafe { number(api, agent, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT) };
-    count.map_err(|status| {
-        failed(
-            "hsa_agent_get_info(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)",
-            status,
-        )
+    info(CALL, |to| unsafe {
+        (api.hsa_agent_get_info)(agent, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, to)
     })
 }
 
@@ -145,27 +95,20 @@ pub fn engines_and_xccs(api: &Api, agent: AgentHandle) -> [Option<u32>; 2] {
         HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES,
         HSA_AMD_AGENT_INFO_NUM_XCC,
     ]
-    // SAFETY: these attributes are a u32.
-    .map(|attribute| unsafe { number(api, agent, attribute) }.ok())
+    .map(|attribute| {
+        // SAFETY: these attributes are a u32.
+        let read = |to| unsafe { (api.hsa_agent_get_info)(agent, attribute, to) };
+        info("hsa_agent_get_info", read).ok()
+    })
 }
 
 /// The bytes of a GPU's memory that no process has allocated; `None` if the driver does not report it.
 pub fn free_memory(api: &Api, agent: AgentHandle) -> Option<u64> {
     // SAFETY: the attribute is a u64.
-    unsafe { number(api, agent, HSA_AMD_AGENT_INFO_MEMORY_AVAIL) }.ok()
-}
-
-/// An attribute of an agent that is a number.
-///
-/// # Safety
-/// `T` is the attribute's type.
-unsafe fn number<T: Default>(api: &Api, agent: AgentHandle, attribute: u32) -> Result<T, Status> {
-    let mut value = T::default();
-    // SAFETY: the caller's promise.
-    match unsafe { (api.hsa_agent_get_info)(agent, attribute, (&raw mut value).cast()) } {
-        Status::SUCCESS => Ok(value),
-        status => Err(status),
-    }
+    info("hsa_agent_get_info", |to| unsafe {
+        (api.hsa_agent_get_info)(agent, HSA_AMD_AGENT_INFO_MEMORY_AVAIL, to)
+    })
+    .ok()
 }
 
 /// The value of a string attribute, up to its first NUL byte.
@@ -179,84 +122,68 @@ pub fn string(bytes: &[u8]) -> String {
 /// `hsa_ven_amd_loader_query_segment_descriptors` is not used: in ROCr 7.2.4 it aborts the process (an assertion in
 /// `ExecutableImpl::QuerySegmentDescriptors`) if another thread has created an executable without a code object.
 pub fn segments(api: &Api) -> Result<Segments, Error> {
-    type Found = (ExecutableHandle, Result<Vec<Segment>, Error>);
-    unsafe extern "C" fn visit(executable: ExecutableHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the collector that `segments` passed; it is valid, and nothing else uses it, during the
-        // call.
-        let collector = unsafe { &mut *data.cast::<Collector<Found>>() };
-        // No executable is destroyed during the iteration (hsa_ven_amd_loader.h).
-        let found = segments_of(collector.api, executable);
-        collector.step(Ok(Some((executable, found))))
+    struct Search<'a> {
+        api: &'a Api,
+        segments: Segments,
     }
-    let loader = api.loader()?;
-    let mut collector = Collector::<Found>::new(api);
-    // SAFETY: `visit` gets the pointer passed here.
-    let status = unsafe { (loader.iterate_executables)(visit, (&raw mut collector).cast()) };
-    let mut segments = Segments {
-        found: Vec::new(),
-        failed: Vec::new(),
-    };
-    for (executable, found) in collector.finish("hsa_ven_amd_loader_iterate_executables", status)? {
-        match found {
+    unsafe extern "C" fn visit(executable: ExecutableHandle, data: *mut c_void) -> Status {
+        // SAFETY: `data` is the search of `segments`, and nothing else uses it during the call.
+        let Search { api, segments } = unsafe { &mut *data.cast::<Search>() };
+        // No executable is destroyed during the iteration (hsa_ven_amd_loader.h).
+        match segments_of(api, executable) {
             Ok(found) => segments.found.extend(found),
             Err(error) => segments
                 .failed
                 .push((ExecutableId::Hsa(executable.0), error)),
         }
+        Status::SUCCESS
     }
-    Ok(segments)
+    let segments = Segments::default();
+    let mut search = Search { api, segments };
+    // SAFETY: `visit` gets the pointer passed here.
+    let status = unsafe { (api.loader()?.iterate_executables)(visit, (&raw mut search).cast()) };
+    check("hsa_ven_amd_loader_iterate_executables", status).map(|()| search.segments)
 }
 
 /// The segments of an executable. Empty if it is not frozen.
 pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segment>, Error> {
-    let mut state = 0u32;
+    const STATE: &str = "hsa_executable_get_info(HSA_EXECUTABLE_INFO_STATE)";
     // SAFETY: the attribute is a 32-bit enumeration.
-    let status = unsafe {
-        (api.hsa_executable_get_info)(
-            executable,
-            HSA_EXECUTABLE_INFO_STATE,
-            (&raw mut state).cast(),
-        )
-    };
-    check("hsa_executable_get_info(HSA_EXECUTABLE_INFO_STATE)", status)?;
+    let state: u32 = info(STATE, |to| unsafe {
+        (api.hsa_executable_get_info)(executable, HSA_EXECUTABLE_INFO_STATE, to)
+    })?;
     if state != HSA_EXECUTABLE_STATE_FROZEN {
         return Ok(Vec::new());
     }
     let mut segments = Vec::new();
     for object in code_objects(api, executable)? {
-        let (mut agent, mut base, mut size) = (AgentHandle(0), 0u64, 0u64);
-        let info = api.loader()?.loaded_code_object_get_info;
         // SAFETY: the attributes are an hsa_agent_t and two 64-bit numbers.
-        let statuses = unsafe {
-            [
-                info(
-                    object,
-                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
-                    (&raw mut agent).cast(),
-                ),
-                info(
-                    object,
-                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE,
-                    (&raw mut base).cast(),
-                ),
-                info(
-                    object,
-                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
-                    (&raw mut size).cast(),
-                ),
-            ]
-        };
-        for status in statuses {
-            check("hsa_ven_amd_loader_loaded_code_object_get_info", status)?;
-        }
+        let number = |attribute| unsafe { loaded_info::<u64>(api, object, attribute) };
         segments.push(Segment {
-            agent: AgentId::Hsa(agent.0),
+            agent: AgentId::Hsa(number(HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT)?),
             executable: ExecutableId::Hsa(executable.0),
-            base,
-            size,
+            base: number(HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE)?,
+            size: number(HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE)?,
         });
     }
     Ok(segments)
+}
+
+/// An attribute of a loaded code object.
+///
+/// # Safety
+/// `T` is the attribute's type.
+unsafe fn loaded_info<T: FromZeros>(
+    api: &Api,
+    object: LoadedCodeObjectHandle,
+    attribute: u32,
+) -> Result<T, Error> {
+    let read = api.loader()?.loaded_code_object_get_info;
+    // SAFETY: the caller's promise.
+    info(
+        "hsa_ven_amd_loader_loaded_code_object_get_info",
+        |to| unsafe { read(object, attribute, to) },
+    )
 }
 
 fn code_objects(
@@ -268,65 +195,40 @@ fn code_objects(
         object: LoadedCodeObjectHandle,
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: `data` is the collector that `code_objects` passed; it is valid, and nothing else uses it, during the
-        // call.
-        let collector = unsafe { &mut *data.cast::<Collector<LoadedCodeObjectHandle>>() };
-        collector.step(Ok(Some(object)))
+        // SAFETY: `data` is the list of `code_objects`.
+        unsafe { push(object, data) }
     }
     let iterate = api.loader()?.executable_iterate_loaded_code_objects;
-    let mut collector = Collector::<LoadedCodeObjectHandle>::new(api);
+    let mut all = Vec::new();
     // SAFETY: `visit` gets the pointer passed here.
-    let status = unsafe { iterate(executable, visit, (&raw mut collector).cast()) };
-    collector.finish(
+    let status = unsafe { iterate(executable, visit, (&raw mut all).cast()) };
+    check(
         "hsa_ven_amd_loader_executable_iterate_loaded_code_objects",
         status,
     )
+    .map(|()| all)
 }
 
-/// The results of `read` for the symbols of an executable on an agent, without `None`.
-fn symbols<T, F>(
+/// The symbols of an executable on an agent.
+fn symbols(
     api: &Api,
     executable: ExecutableHandle,
     agent: AgentHandle,
-    read: F,
-) -> Result<Vec<T>, Error>
-where
-    F: Fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
-{
-    struct Search<'a, T, F> {
-        collector: Collector<'a, T>,
-        read: F,
-    }
-    unsafe extern "C" fn visit<T, F>(
+) -> Result<Vec<SymbolHandle>, Error> {
+    unsafe extern "C" fn visit(
         _: ExecutableHandle,
         _: AgentHandle,
         symbol: SymbolHandle,
         data: *mut c_void,
-    ) -> Status
-    where
-        F: Fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
-    {
-        // SAFETY: `data` is the search that `symbols` passed; it is valid, and nothing else uses it, during the call.
-        let search = unsafe { &mut *data.cast::<Search<T, F>>() };
-        let found = (search.read)(search.collector.api, symbol);
-        search.collector.step(found)
+    ) -> Status {
+        // SAFETY: `data` is the list of `symbols`.
+        unsafe { push(symbol, data) }
     }
-    let mut search = Search {
-        collector: Collector::<T>::new(api),
-        read,
-    };
+    let iterate = api.hsa_executable_iterate_agent_symbols;
+    let mut all = Vec::<SymbolHandle>::new();
     // SAFETY: `visit` gets the pointer passed here.
-    let status = unsafe {
-        (api.hsa_executable_iterate_agent_symbols)(
-            executable,
-            agent,
-            visit::<T, F>,
-            (&raw mut search).cast(),
-        )
-    };
-    search
-        .collector
-        .finish("hsa_executable_iterate_agent_symbols", status)
+    let status = unsafe { iterate(executable, agent, visit, (&raw mut all).cast()) };
+    check("hsa_executable_iterate_agent_symbols", status).map(|()| all)
 }
 
 /// The name of a symbol, in `short` if it fits, otherwise in `long`. Names of kernels can be long.
@@ -336,13 +238,13 @@ fn symbol_name<'a>(
     short: &'a mut [u8],
     long: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], Error> {
-    const WHAT: &str = "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)";
+    const CALL: &str = "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)";
     let length = symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH)? as usize;
     let name = match short.get_mut(..length) {
         Some(name) => name,
         None => {
             long.try_reserve_exact(length)
-                .map_err(|_| failed(WHAT, Status::ERROR))?;
+                .map_err(|_| failed(CALL, Status::ERROR))?;
             long.resize(length, 0);
             &mut long[..]
         }
@@ -355,20 +257,30 @@ fn symbol_name<'a>(
             name.as_mut_ptr().cast(),
         )
     };
-    check(WHAT, status).map(|()| &*name)
+    check(CALL, status).map(|()| &*name)
 }
 
 fn symbol_u64(
     api: &Api,
     symbol: SymbolHandle,
     attribute: u32,
-    what: &'static str,
+    call: &'static str,
 ) -> Result<u64, Error> {
-    let mut value = 0u64;
     // SAFETY: the attributes that this file reads with it are 64-bit addresses.
-    let status =
-        unsafe { (api.hsa_executable_symbol_get_info)(symbol, attribute, (&raw mut value).cast()) };
-    check(what, status).map(|()| value)
+    info(call, |to| unsafe {
+        (api.hsa_executable_symbol_get_info)(symbol, attribute, to)
+    })
+}
+
+fn symbol_u32(api: &Api, symbol: SymbolHandle, attribute: u32) -> Result<u32, Error> {
+    // SAFETY: the attributes that this file reads with it are 32-bit values.
+    info("hsa_executable_symbol_get_info", |to| unsafe {
+        (api.hsa_executable_symbol_get_info)(symbol, attribute, to)
+    })
+}
+
+fn is_of_kind(api: &Api, symbol: SymbolHandle, kind: u32) -> Result<bool, Error> {
+    Ok(symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? == kind)
 }
 
 /// The variables of an executable on an agent for whose names `is_wanted` returns true.
@@ -378,25 +290,16 @@ pub fn variables(
     agent: AgentHandle,
     is_wanted: fn(&[u8]) -> bool,
 ) -> Result<Vec<Variable>, Error> {
-    symbols(api, executable, agent, |api, symbol| {
-        variable(api, symbol, is_wanted)
-    })
-}
-
-fn variable(
-    api: &Api,
-    symbol: SymbolHandle,
-    is_wanted: fn(&[u8]) -> bool,
-) -> Result<Option<Variable>, Error> {
-    let (mut short, mut long) = ([0u8; 256], Vec::new());
-    let name = symbol_name(api, symbol, &mut short, &mut long)?;
-    if !is_wanted(name)
-        || symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? != HSA_SYMBOL_KIND_VARIABLE
-    {
-        return Ok(None);
+    let mut variables = Vec::new();
+    for symbol in symbols(api, executable, agent)? {
+        let (mut short, mut long) = ([0u8; 256], Vec::new());
+        let name = symbol_name(api, symbol, &mut short, &mut long)?;
+        if is_wanted(name) && is_of_kind(api, symbol, HSA_SYMBOL_KIND_VARIABLE)? {
+            let name = String::from_utf8_lossy(name).into_owned();
+            variables.push(located(api, symbol, name)?);
+        }
     }
-    let name = String::from_utf8_lossy(name).into_owned();
-    located(api, symbol, name).map(Some)
+    Ok(variables)
 }
 
 /// A variable's address and size.
@@ -431,117 +334,72 @@ pub fn named_variable(
         return Ok(None);
     }
     check("hsa_executable_get_symbol_by_name", status)?;
-    if symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? != HSA_SYMBOL_KIND_VARIABLE {
+    if !is_of_kind(api, symbol, HSA_SYMBOL_KIND_VARIABLE)? {
         return Ok(None);
     }
     let name = name.to_string_lossy().into_owned();
     located(api, symbol, name).map(Some)
 }
 
-/// A kernel symbol of an executable on an agent.
-pub struct KernelSymbol {
-    /// Without the `.kd` of its descriptor.
-    pub name: String,
-    /// The device address of its descriptor, as in dispatch packets.
-    pub object: u64,
-    /// Bytes.
-    pub kernarg: u32,
-    /// Bytes per workgroup.
-    pub group: u32,
-    /// Bytes per work-item.
-    pub private: u32,
-}
-
-/// The kernels of an executable on an agent.
+/// The kernels of an executable on agent number `index`, without their registers. With each, the device address of its
+/// descriptor, as in dispatch packets.
 pub fn kernels(
     api: &Api,
     executable: ExecutableHandle,
     agent: AgentHandle,
-) -> Result<Vec<KernelSymbol>, Error> {
-    symbols(api, executable, agent, kernel)
-}
-
-fn kernel(api: &Api, symbol: SymbolHandle) -> Result<Option<KernelSymbol>, Error> {
-    if symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? != HSA_SYMBOL_KIND_KERNEL {
-        return Ok(None);
-    }
-    let (mut short, mut long) = ([0u8; 256], Vec::new());
-    let name = symbol_name(api, symbol, &mut short, &mut long)?;
-    let name = name.strip_suffix(b".kd").unwrap_or(name);
-    Ok(Some(KernelSymbol {
-        name: String::from_utf8_lossy(name).into_owned(),
-        object: symbol_u64(
+    index: u32,
+) -> Result<Vec<(u64, Kernel)>, Error> {
+    let mut kernels = Vec::new();
+    for symbol in symbols(api, executable, agent)? {
+        if !is_of_kind(api, symbol, HSA_SYMBOL_KIND_KERNEL)? {
+            continue;
+        }
+        let (mut short, mut long) = ([0u8; 256], Vec::new());
+        let name = symbol_name(api, symbol, &mut short, &mut long)?;
+        let name = name.strip_suffix(b".kd").unwrap_or(name);
+        let object = symbol_u64(
             api,
             symbol,
             HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
             "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT)",
-        )?,
-        kernarg: symbol_u32(
-            api,
-            symbol,
-            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
-        )?,
-        group: symbol_u32(
-            api,
-            symbol,
-            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
-        )?,
-        private: symbol_u32(
-            api,
-            symbol,
-            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
-        )?,
-    }))
-}
-
-fn symbol_u32(api: &Api, symbol: SymbolHandle, attribute: u32) -> Result<u32, Error> {
-    let mut value = 0u32;
-    // SAFETY: the attributes that this file reads with it are 32-bit values.
-    let status =
-        unsafe { (api.hsa_executable_symbol_get_info)(symbol, attribute, (&raw mut value).cast()) };
-    check("hsa_executable_symbol_get_info", status).map(|()| value)
+        )?;
+        let number = |attribute| symbol_u32(api, symbol, attribute);
+        let kernel = Kernel {
+            name: String::from_utf8_lossy(name).into_owned(),
+            agent: index,
+            kernarg: number(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE)?,
+            lds: number(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE)?,
+            scratch: number(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE)?,
+            registers: Registers::Unknown,
+        };
+        kernels.push((object, kernel));
+    }
+    Ok(kernels)
 }
 
 /// The URI of an executable's code object for an agent (`file://…#offset=…&size=…` or `memory://…`).
 pub fn uri(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Option<String> {
-    let info = api.loader().ok()?.loaded_code_object_get_info;
-    for object in code_objects(api, executable).ok()? {
-        let (mut owner, mut length) = (AgentHandle(0), 0u32);
-        // SAFETY: the attribute is an hsa_agent_t.
-        let agent_status = unsafe {
-            info(
-                object,
-                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
-                (&raw mut owner).cast(),
-            )
-        };
-        // SAFETY: the attribute is a u32.
-        let length_status = unsafe {
-            info(
-                object,
-                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH,
-                (&raw mut length).cast(),
-            )
-        };
-        if agent_status != Status::SUCCESS
-            || length_status != Status::SUCCESS
-            || owner != agent
-            || length > 1 << 16
-        {
-            continue;
-        }
-        let mut uri = vec![0u8; length as usize];
-        // SAFETY: the attribute has `length` bytes.
-        if unsafe {
-            info(
-                object,
-                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI,
-                uri.as_mut_ptr().cast(),
-            )
-        } == Status::SUCCESS
-        {
-            return Some(String::from_utf8_lossy(&uri).into_owned());
-        }
-    }
-    None
+    let read = api.loader().ok()?.loaded_code_object_get_info;
+    code_objects(api, executable)
+        .ok()?
+        .into_iter()
+        .find_map(|object| {
+            // SAFETY: the attributes are an hsa_agent_t and a u32.
+            let (owner, length) = unsafe {
+                let owner = HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT;
+                let length = HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH;
+                (
+                    loaded_info::<u64>(api, object, owner).ok()?,
+                    loaded_info::<u32>(api, object, length).ok()?,
+                )
+            };
+            if owner != agent.0 || length > 1 << 16 {
+                return None;
+            }
+            let mut uri = vec![0u8; length as usize];
+            let attribute = HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI;
+            // SAFETY: the attribute has `length` bytes.
+            let status = unsafe { read(object, attribute, uri.as_mut_ptr().cast()) };
+            (status == Status::SUCCESS).then(|| String::from_utf8_lossy(&uri).into_owned())
+        })
 }

@@ -18,18 +18,11 @@ pub struct QueueFunctionSlots {
     pub release: Option<usize>,
 }
 
-/// The functions in these slots of a table. `None` for an unknown slot.
+/// The functions in these slots of a table, or hooks that replace them. `None` for an unknown slot.
 pub struct QueueFunctions {
     pub create: Option<function::hsa_amd_queue_create>,
     pub acquire: Option<function::hsa_amd_counted_queue_acquire>,
     pub release: Option<function::hsa_queue_destroy>,
-}
-
-/// The hooks that replace the functions in known slots.
-pub struct QueueHooks {
-    pub create: function::hsa_amd_queue_create,
-    pub acquire: function::hsa_amd_counted_queue_acquire,
-    pub release: function::hsa_queue_destroy,
 }
 
 impl QueueFunctionSlots {
@@ -45,12 +38,9 @@ impl QueueFunctionSlots {
         // SAFETY: each slot was found by the name of a function of this type.
         unsafe {
             QueueFunctions {
-                create: at(self.create)
-                    .map(|f| transmute::<Function, function::hsa_amd_queue_create>(f)),
-                acquire: at(self.acquire)
-                    .map(|f| transmute::<Function, function::hsa_amd_counted_queue_acquire>(f)),
-                release: at(self.release)
-                    .map(|f| transmute::<Function, function::hsa_queue_destroy>(f)),
+                create: at(self.create).map(|f| transmute(f)),
+                acquire: at(self.acquire).map(|f| transmute(f)),
+                release: at(self.release).map(|f| transmute(f)),
             }
         }
     }
@@ -59,16 +49,17 @@ impl QueueFunctionSlots {
     ///
     /// # Safety
     /// As [`QueueFunctionSlots::read`].
-    pub unsafe fn install(self, table: *mut AmdExtPrefix, hooks: QueueHooks) {
+    pub unsafe fn install(self, table: *mut AmdExtPrefix, hooks: QueueFunctions) {
         // SAFETY: the caller's promise.
         let functions = unsafe { functions(table) };
         let hooks = [
-            (self.create, hooks.create as Function),
-            (self.acquire, hooks.acquire as Function),
-            (self.release, hooks.release as Function),
+            (self.create, hooks.create.map(|hook| hook as Function)),
+            (self.acquire, hooks.acquire.map(|hook| hook as Function)),
+            (self.release, hooks.release.map(|hook| hook as Function)),
         ];
         for (slot, hook) in hooks {
-            if let Some(function) = slot.and_then(|slot| functions.get_mut(slot)) {
+            let function = slot.and_then(|slot| functions.get_mut(slot));
+            if let (Some(function), Some(hook)) = (function, hook) {
                 *function = hook;
             }
         }

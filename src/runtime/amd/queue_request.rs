@@ -35,16 +35,25 @@ impl QueueRequest {
                 self.queue,
             )
         };
-        match status {
-            // SAFETY: on success, the function has written the queue's address.
-            Status::SUCCESS => Ok(unsafe { *self.queue }),
-            error => Err(error),
-        }
+        // SAFETY: on success, the function has written the queue's address.
+        unsafe { created(status, self.queue) }
     }
 
     /// Whether one thread at a time writes packets to the queue.
     pub fn is_single_producer(&self) -> bool {
         self.kind == HSA_QUEUE_TYPE_SINGLE
+    }
+}
+
+/// The queue that a call has created, or HSA's error.
+///
+/// # Safety
+/// If the call has succeeded, it has written the queue's address.
+pub unsafe fn created(status: Status, queue: *const *mut Queue) -> Result<*mut Queue, Status> {
+    match status {
+        // SAFETY: the caller's promise.
+        Status::SUCCESS => Ok(unsafe { *queue }),
+        error => Err(error),
     }
 }
 

@@ -7,11 +7,9 @@
 
 use super::api::Api;
 use super::cooperative;
+use crate::gpu::runtime::{IdMap, id_map};
 use crate::support::sync::lock;
-use hsa_abi::{
-    HSA_SIGNAL_CONDITION_LT, HSA_WAIT_STATE_BLOCKED, Queue, SignalHandle, SignalValue, Status,
-};
-use std::collections::HashMap;
+use hsa_abi::{Queue, SignalHandle, SignalValue};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,21 +38,32 @@ struct TrackedQueue {
 // SAFETY: HSA's functions for queues may be called from any thread; a registered queue is not destroyed.
 unsafe impl Send for TrackedQueue {}
 
-#[derive(Default)]
 struct Queues {
     created: u64,
     /// The error callbacks of all queues, also of those that were destroyed. There are few.
     callbacks: Vec<usize>,
     /// By address.
-    all: HashMap<usize, TrackedQueue>,
+    all: IdMap<usize, TrackedQueue>,
     /// Threads in [`wait`].
     waiting: usize,
     /// All waits end: HSA is being shut down.
     waits_end: bool,
 }
 
+impl Queues {
+    const fn new() -> Queues {
+        Queues {
+            created: 0,
+            callbacks: Vec::new(),
+            all: id_map(),
+            waiting: 0,
+            waits_end: false,
+        }
+    }
+}
+
 /// Held while a queue is used, so that it is not destroyed meanwhile; never during a wait.
-static QUEUES: Mutex<Option<Queues>> = Mutex::new(None);
+static QUEUES: Mutex<Queues> = Mutex::new(Queues::new());
 /// A wait is over.
 static IS_OVER: Condvar = Condvar::new();
 
@@ -68,18 +77,17 @@ pub fn set_sees_all(sees_all: bool) {
 
 /// The error callbacks of the queues that were created. `None`: perhaps their creation is not reported.
 pub fn callbacks() -> Option<Vec<usize>> {
-    match &*lock(&QUEUES) {
-        Some(queues) if queues.created > 0 => Some(queues.callbacks.clone()),
-        _ => SEES_ALL.load(Ordering::Relaxed).then(Vec::new),
-    }
+    let queues = lock(&QUEUES);
+    let sees_all = queues.created > 0 || SEES_ALL.load(Ordering::Relaxed);
+    sees_all.then(|| queues.callbacks.clone())
 }
 
 /// A queue was created. Its destruction will be reported by [`destroying`]. `callback`: the function that HSA calls if there
 /// is an error, or 0.
 pub fn created(queue: usize, is_single_producer: bool, callback: usize) {
     let mut queues = lock(&QUEUES);
-    let queues = queues.get_or_insert_default();
     queues.created += 1;
+    let number = queues.created;
     if callback != 0 && !queues.callbacks.contains(&callback) {
         queues.callbacks.push(callback);
     }
@@ -87,7 +95,7 @@ pub fn created(queue: usize, is_single_producer: bool, callback: usize) {
         queue,
         TrackedQueue {
             pointer: queue as *mut Queue,
-            number: queues.created,
+            number,
             is_single_producer,
             callback,
             done: 0,
@@ -97,25 +105,23 @@ pub fn created(queue: usize, is_single_producer: bool, callback: usize) {
 
 /// A queue is about to be destroyed or inactivated.
 pub fn destroying(queue: usize) {
-    if let Some(queues) = lock(&QUEUES).as_mut() {
-        queues.all.remove(&queue);
-    }
+    lock(&QUEUES).all.remove(&queue);
 }
 
 /// Forgets all queues: HSA was initialized again, or this is a forked child, and the queues are the parent's.
 pub fn clear() {
     // If a thread that the child does not have holds the lock, the child never uses queues.
     if let Ok(mut queues) = QUEUES.try_lock() {
-        *queues = None;
+        *queues = Queues::new();
     }
 }
 
 /// Ends the waits of other threads: HSA is about to be shut down.
 pub fn end_waits() {
     let mut queues = lock(&QUEUES);
-    queues.get_or_insert_default().waits_end = true;
+    queues.waits_end = true;
     // A wait checks this after each time slice.
-    while queues.as_ref().is_some_and(|queues| queues.waiting > 0) {
+    while queues.waiting > 0 {
         queues = IS_OVER.wait(queues).unwrap_or_else(PoisonError::into_inner);
     }
 }
@@ -123,7 +129,6 @@ pub fn end_waits() {
 /// The shutdown is over. `is_up`: HSA is still initialized, and so the queues still exist.
 pub fn allow_waits(is_up: bool) {
     let mut queues = lock(&QUEUES);
-    let queues = queues.get_or_insert_default();
     queues.waits_end = false;
     if !is_up {
         queues.all.clear();
@@ -145,7 +150,8 @@ enum Step {
 pub fn wait(api: &Api, limit: Duration, left_out: &[usize]) -> bool {
     let start = Instant::now();
     let mut busy: Vec<(usize, u64, Step)> = Vec::new();
-    if let Some(queues) = lock(&QUEUES).as_mut().filter(|queues| !queues.waits_end) {
+    let mut queues = lock(&QUEUES);
+    if !queues.waits_end {
         for (&address, queue) in &queues.all {
             let written = queue.written(api);
             if written != queue.done && !left_out.contains(&queue.callback) {
@@ -159,13 +165,14 @@ pub fn wait(api: &Api, limit: Duration, left_out: &[usize]) -> bool {
         }
         queues.waiting += usize::from(!busy.is_empty());
     }
+    drop(queues);
     if busy.is_empty() {
         return true;
     }
     let is_done = wait_for(api, busy, start, limit);
-    if let Some(queues) = lock(&QUEUES).as_mut() {
-        queues.waiting = queues.waiting.saturating_sub(1);
-    }
+    let mut queues = lock(&QUEUES);
+    queues.waiting = queues.waiting.saturating_sub(1);
+    drop(queues);
     IS_OVER.notify_all();
     is_done
 }
@@ -183,16 +190,7 @@ fn wait_for(api: &Api, mut busy: Vec<(usize, u64, Step)>, start: Instant, limit:
         }
         match step {
             Step::Signal(signal, _) => {
-                // SAFETY: the signal is devprof's. The timeout is a hint in ticks of HSA's clock.
-                unsafe {
-                    (api.hsa_signal_wait_scacquire)(
-                        *signal,
-                        HSA_SIGNAL_CONDITION_LT,
-                        1,
-                        WAIT_SLICE.as_nanos() as u64,
-                        HSA_WAIT_STATE_BLOCKED,
-                    )
-                };
+                api.wait_for_signal(*signal, WAIT_SLICE);
             }
             Step::Submit | Step::Taken(_) => std::thread::sleep(POLL_PAUSE),
         }
@@ -203,24 +201,22 @@ fn wait_for(api: &Api, mut busy: Vec<(usize, u64, Step)>, start: Instant, limit:
 fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
     let mut queues = lock(&QUEUES);
     // The GPU may still write to the signals.
-    if queues.as_ref().is_some_and(|queues| queues.waits_end) {
+    if queues.waits_end {
         return true;
     }
-    let queue = queues
-        .as_mut()
-        .and_then(|queues| queues.all.get_mut(&address))
-        .filter(|queue| queue.number == number);
+    let queue = queues.all.get_mut(&address);
+    let queue = queue.filter(|queue| queue.number == number);
     let Some(queue) = queue else {
         // The queue was destroyed, with the packets in it.
         if let Step::Signal(signal, _) = *step {
-            destroy(api, signal);
+            api.destroy_signal(signal);
         }
         return true;
     };
     match *step {
         Step::Submit => {
             // Without a signal, wait as for a single producer.
-            let Some(signal) = create(api) else {
+            let Ok(signal) = api.create_signal(1) else {
                 *step = Step::Taken(queue.written(api));
                 return false;
             };
@@ -229,26 +225,16 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
                     cooperative::exclude_packet(address);
                     *step = Step::Signal(signal, index + 1);
                 }
-                None => destroy(api, signal),
+                None => api.destroy_signal(signal),
             }
             false
         }
         Step::Signal(signal, end) => {
-            // SAFETY: the signal is devprof's.
-            let value = unsafe {
-                (api.hsa_signal_wait_scacquire)(
-                    signal,
-                    HSA_SIGNAL_CONDITION_LT,
-                    1,
-                    0,
-                    HSA_WAIT_STATE_BLOCKED,
-                )
-            };
-            if value >= 1 {
+            if api.wait_for_signal(signal, Duration::ZERO) >= 1 {
                 return false;
             }
             queue.done = end;
-            destroy(api, signal);
+            api.destroy_signal(signal);
             true
         }
         // SAFETY: the queue is registered, so it was not destroyed.
@@ -309,16 +295,4 @@ unsafe fn write_barrier(api: &Api, queue: *const Queue, index: u64, signal: Sign
         header.store(BARRIER_PACKET_HEADER, Ordering::Release);
         (api.hsa_signal_store_screlease)(queue.doorbell_signal, index as SignalValue);
     }
-}
-
-fn create(api: &Api) -> Option<SignalHandle> {
-    let mut signal = SignalHandle(0);
-    // SAFETY: no consumers are specified, so any agent may use the signal.
-    let status = unsafe { (api.hsa_signal_create)(1, 0, std::ptr::null(), &raw mut signal) };
-    (status == Status::SUCCESS).then_some(signal)
-}
-
-fn destroy(api: &Api, signal: SignalHandle) {
-    // SAFETY: created by `create`; no packet that the GPU may still process refers to it.
-    unsafe { (api.hsa_signal_destroy)(signal) };
 }

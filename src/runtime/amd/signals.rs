@@ -1,10 +1,7 @@
 //! The signals that traced kernels and copies complete, and the times in them. Mirrors `hsa/amd_hsa_signal.h`.
 
-use super::saved_api_table::saved;
-use hsa_abi::{
-    AMD_SIGNAL_KIND_USER, AgentHandle, AmdSignal, DispatchTime, HSA_AMD_SIGNAL_AMD_GPU_ONLY,
-    SignalHandle, Status,
-};
+use super::tables::saved;
+use hsa_abi::*;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 

@@ -12,10 +12,7 @@
 use super::api::{Api, check, failed};
 use super::{hip, pools};
 use crate::gpu::runtime::{Error, Take};
-use hsa_abi::{
-    AgentHandle, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED, HSA_SIGNAL_CONDITION_LT,
-    HSA_WAIT_STATE_BLOCKED, PoolHandle, SignalHandle, SignalValue, Status,
-};
+use hsa_abi::*;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -311,12 +308,11 @@ impl Staging {
         // SAFETY: as above.
         let is_copied = status == Status::SUCCESS
             || unsafe { hip::copy_to_host(to.cast(), piece.start as *const c_void, size) };
-        match is_copied {
-            true => Ok(&self.heap[..size]),
-            false => Err(failed(
-                "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy",
-                status,
-            )),
+        if is_copied {
+            Ok(&self.heap[..size])
+        } else {
+            let all = "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy";
+            Err(failed(all, status))
         }
     }
 
@@ -345,26 +341,20 @@ impl Staging {
     }
 
     fn allocate(&self, pool: PoolHandle, size: usize) -> Result<*mut u8, Error> {
-        let mut base = std::ptr::null_mut::<c_void>();
-        // SAFETY: the pool allows allocation.
-        check("hsa_amd_memory_pool_allocate", unsafe {
-            (self.api.hsa_amd_memory_pool_allocate)(pool, size, 0, &raw mut base)
-        })?;
+        let base = pools::allocate(self.api, pool, size)?;
         // SAFETY: one agent, no flags, memory of a pool.
         let status =
             unsafe { (self.api.hsa_amd_agents_allow_access)(1, &self.gpu, std::ptr::null(), base) };
         if let Err(error) = check("hsa_amd_agents_allow_access", status) {
-            // SAFETY: allocated above, and not used yet.
-            unsafe { (self.api.hsa_amd_memory_pool_free)(base) };
+            pools::free(self.api, base);
             return Err(error);
         }
         Ok(base.cast())
     }
 
+    /// All copies to the buffer must be complete.
     fn free(&self, pinned: Pinned) {
-        // SAFETY: allocated from a pool by `allocate`; all copies to it are complete. If this fails, the memory is
-        // leaked.
-        unsafe { (self.api.hsa_amd_memory_pool_free)(pinned.base.cast()) };
+        pools::free(self.api, pinned.base.cast());
     }
 
     /// Copies the pieces to their offsets in the pinned buffer. Returns which of them were copied.
@@ -442,28 +432,23 @@ impl Staging {
             .map(|copy| self.submit(copy, direction, pinned, cpu))
             .collect();
         let start = Instant::now();
-        let mut is_late = false;
-        let mut copied = Vec::new();
-        let mut complete = Vec::new();
-        let mut pending = Vec::new();
-        for &signal in &submitted {
+        let (mut copied, mut pending) = (Vec::new(), Vec::new());
+        for signal in submitted {
             // A copy that was refused.
             let Some(signal) = signal else {
                 copied.push(false);
                 continue;
             };
             let value = self.wait(signal, start, limit);
-            is_late |= value > 0;
             // A copy that fails makes the value negative.
             copied.push(value == 0);
             if value > 0 {
                 pending.push(signal)
             } else {
-                complete.push(signal)
+                self.signals.push(signal)
             }
         }
-        self.signals.extend(complete);
-        if is_late {
+        if !pending.is_empty() {
             self.abandon(pinned, pending);
             return Err(Error::TimedOut("a copy (hsa_amd_memory_async_copy)"));
         }
@@ -491,25 +476,25 @@ impl Staging {
         // caller's promise), the other in the buffer, which the agent may access. Both exist until the copy is complete
         // or abandoned.
         let status = self.request(signal, || unsafe {
-            match self.engines_are_stuck() {
-                false => {
-                    let (to_agent, from_agent) = match direction {
-                        Direction::FromDevice => (cpu, self.gpu),
-                        Direction::ToDevice => (self.gpu, cpu),
-                    };
-                    (self.api.hsa_amd_memory_async_copy)(
-                        to,
-                        to_agent,
-                        from,
-                        from_agent,
-                        size,
-                        0,
-                        std::ptr::null(),
-                        signal,
-                    )
-                }
-                true => self.copy_by_kernel(to, from, size, signal),
+            if self.engines_are_stuck() {
+                return self.copy_by_kernel(to, from, size, signal);
             }
+            let (to_agent, from_agent) = match direction {
+                Direction::FromDevice => (cpu, self.gpu),
+                Direction::ToDevice => (self.gpu, cpu),
+            };
+            let (count, dependencies) = (0, std::ptr::null());
+            let copy = self.api.hsa_amd_memory_async_copy;
+            copy(
+                to,
+                to_agent,
+                from,
+                from_agent,
+                size,
+                count,
+                dependencies,
+                signal,
+            )
         });
         if status != Status::SUCCESS {
             self.signals.push(signal);
@@ -563,17 +548,7 @@ impl Staging {
     /// Waits until a copy's signal is less than 1, until `limit` after `start` at most. Returns its value.
     fn wait(&self, signal: SignalHandle, start: Instant, limit: Duration) -> SignalValue {
         loop {
-            // SAFETY: the signal is this agent's. The timeout is a hint in ticks of HSA's clock, which take at least a
-            // nanosecond.
-            let value = unsafe {
-                (self.api.hsa_signal_wait_scacquire)(
-                    signal,
-                    HSA_SIGNAL_CONDITION_LT,
-                    1,
-                    WAIT_SLICE.as_nanos() as u64,
-                    HSA_WAIT_STATE_BLOCKED,
-                )
-            };
+            let value = self.api.wait_for_signal(signal, WAIT_SLICE);
             let elapsed = start.elapsed();
             if value < 1 || elapsed >= limit {
                 return value;
@@ -594,16 +569,14 @@ impl Staging {
     fn take_back(&mut self) {
         let abandoned = std::mem::take(&mut self.abandoned);
         for Abandoned { pinned, signals } in abandoned {
-            let (pending, complete): (Vec<_>, Vec<_>) = signals
+            let (signals, complete): (Vec<_>, Vec<_>) = signals
                 .into_iter()
                 .partition(|&signal| self.wait(signal, Instant::now(), Duration::ZERO) > 0);
             self.signals.extend(complete);
-            match pending.is_empty() {
-                true => self.free(pinned),
-                false => self.abandoned.push(Abandoned {
-                    pinned,
-                    signals: pending,
-                }),
+            if signals.is_empty() {
+                self.free(pinned);
+            } else {
+                self.abandoned.push(Abandoned { pinned, signals });
             }
         }
     }
@@ -618,12 +591,7 @@ impl Staging {
         if let Some(signal) = self.signals.pop() {
             return Ok(signal);
         }
-        let mut signal = SignalHandle(0);
-        // SAFETY: no consumers are specified, so any agent may use the signal.
-        check("hsa_signal_create", unsafe {
-            (self.api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal)
-        })?;
-        Ok(signal)
+        self.api.create_signal(0)
     }
 
     /// Frees all memory and signals. HSA must be initialized. A `Staging` that is dropped instead leaks them.
@@ -640,8 +608,7 @@ impl Staging {
             self.signals.push(signal);
         }
         for signal in std::mem::take(&mut self.signals) {
-            // SAFETY: created by `Staging::signal`, and no copy uses it.
-            unsafe { (self.api.hsa_signal_destroy)(signal) };
+            self.api.destroy_signal(signal);
         }
     }
 }

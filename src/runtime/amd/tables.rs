@@ -1,11 +1,10 @@
-//! Access to ROCr's API tables. Mirrors `hsa/hsa_api_trace.h`.
+//! ROCr's API tables, and copies of them. Mirrors `hsa/hsa_api_trace.h`.
 
-use hsa_abi::{API_TABLE_MAJOR_VERSION, AmdExtPrefix, ApiPrefix, CoreApiPrefix};
-
-/// The supported version of `CoreApiTable`.
-const CORE_API_TABLE_MAJOR_VERSION: u32 = hsa_abi::CoreApiTable::MAJOR;
-/// The supported version of `AmdExtTable`.
-const AMD_EXT_API_TABLE_MAJOR_VERSION: u32 = hsa_abi::AmdExtTable::MAJOR;
+use super::queue_functions::{QueueFunctionSlots, QueueFunctions};
+use hsa_abi::{
+    API_TABLE_MAJOR_VERSION, AmdExtPrefix, AmdExtTable, ApiPrefix, CoreApiPrefix, CoreApiTable,
+};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// ROCr's tables, if devprof supports their versions.
 ///
@@ -23,10 +22,68 @@ pub unsafe fn tables<'a>(
             return None;
         }
         let (core, amd) = (table.core.as_mut()?, table.amd_ext.as_mut()?);
-        let known = core.version.major == CORE_API_TABLE_MAJOR_VERSION
+        let known = core.version.major == CoreApiTable::MAJOR
             && core.version.minor as usize >= size_of::<CoreApiPrefix>()
-            && amd.version.major == AMD_EXT_API_TABLE_MAJOR_VERSION
+            && amd.version.major == AmdExtTable::MAJOR
             && amd.version.minor as usize >= size_of::<AmdExtPrefix>();
         known.then_some((core, amd))
     }
+}
+
+/// The functions in the tables: ROCr's own, or the functions of a tool that ROCr loaded before devprof.
+pub struct SavedTables {
+    pub core: CoreApiPrefix,
+    pub amd: AmdExtPrefix,
+    pub slots: QueueFunctionSlots,
+    pub queue_functions: QueueFunctions,
+}
+
+/// A copy of the tables. Never freed: threads may be in a hook while HSA is shut down and initialized again.
+pub struct Saved(AtomicPtr<SavedTables>);
+
+impl Saved {
+    pub const fn new() -> Saved {
+        Saved(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// `None` before [`Saved::save`].
+    pub fn get(&self) -> Option<&'static SavedTables> {
+        // SAFETY: null, or a box that was leaked.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// # Safety
+    /// The tables are ROCr's, and the slots were found in them.
+    pub unsafe fn save(
+        &self,
+        core: &CoreApiPrefix,
+        amd: &mut AmdExtPrefix,
+        slots: QueueFunctionSlots,
+    ) {
+        let saved = Box::new(SavedTables {
+            core: *core,
+            amd: *amd,
+            slots,
+            // SAFETY: the caller's promise.
+            queue_functions: unsafe { slots.read(amd) },
+        });
+        self.0.store(Box::into_raw(saved), Ordering::Release);
+    }
+}
+
+/// The tables before a trace installs its hooks.
+static BEFORE_TRACE: Saved = Saved::new();
+
+/// The tables before a trace installs its hooks. `None` before [`save`].
+pub fn saved() -> Option<&'static SavedTables> {
+    BEFORE_TRACE.get()
+}
+
+/// Saves the tables for the trace's hooks, after the tool's hooks were installed.
+///
+/// # Safety
+/// As for [`Saved::save`].
+pub unsafe fn save(core: &CoreApiPrefix, amd: &mut AmdExtPrefix, slots: QueueFunctionSlots) {
+    // SAFETY: the caller's promise.
+    unsafe { BEFORE_TRACE.save(core, amd, slots) };
 }

@@ -2,85 +2,48 @@
 //! executables, queues and shutdowns.
 
 use super::api::loaded_api;
-use super::observed_calls;
-use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions, QueueHooks};
+use super::observed_calls::{self, observed_functions};
+use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions};
 use super::queue_request::{QueueRequest, queue_create_function};
-use super::tables::tables;
+use super::tables::{Saved, SavedTables};
 use crate::gpu::observers::Source;
 use crate::sys::loader;
 use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
-use hsa_abi::{
-    AgentHandle, ApiPrefix, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback,
-    Status, function,
-};
+use hsa_abi::*;
 use std::ffi::{c_char, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The functions that were in the tables: ROCr's own, or the functions of a tool that ROCr loaded before devprof.
-struct SavedFunctions {
-    freeze: function::hsa_executable_freeze,
-    destroy: function::hsa_executable_destroy,
-    queue_create: function::hsa_queue_create,
-    queue_destroy: function::hsa_queue_destroy,
-    queue_inactivate: function::hsa_queue_destroy,
-    shut_down: function::hsa_shut_down,
-    slots: QueueFunctionSlots,
-    queue_functions: QueueFunctions,
+/// The tables before devprof installs these hooks.
+static SAVED: Saved = Saved::new();
+
+fn saved() -> Option<&'static SavedTables> {
+    SAVED.get()
 }
 
-/// Never freed: threads may be in a hook while HSA is shut down and initialized again.
-static SAVED: AtomicPtr<SavedFunctions> = AtomicPtr::new(std::ptr::null_mut());
-
-fn saved() -> Option<&'static SavedFunctions> {
-    // SAFETY: null, or a box that was leaked.
-    unsafe { SAVED.load(Ordering::Acquire).as_ref() }
-}
-
-/// Installs the hooks. Returns false, and changes nothing, if the tables have versions that devprof does not know.
+/// Installs the hooks.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as passed to `OnLoad`.
-pub unsafe fn install(table: *mut ApiPrefix) -> bool {
-    // SAFETY: the caller's promise.
-    let Some((core, amd)) = (unsafe { tables(table) }) else {
-        return false;
-    };
+/// The tables are ROCr's, in `OnLoad`.
+pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
     // An earlier `OnLoad` has already installed the hooks in this table.
-    if core.hsa_shut_down as usize == shut_down as *const () as usize {
-        return true;
+    if core.hsa_shut_down as usize == hsa_shut_down as *const () as usize {
+        return;
     }
     // SAFETY: ROCr's table, and a function of the library that owns it.
     let slots = unsafe {
         let rocr = loaded_api().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
         queue_functions::find(amd, rocr)
     };
-    // SAFETY: the slots were found in this table.
-    let queue_functions = unsafe { slots.read(amd) };
-    let saved = SavedFunctions {
-        freeze: core.hsa_executable_freeze,
-        destroy: core.hsa_executable_destroy,
-        queue_create: core.hsa_queue_create,
-        queue_destroy: core.hsa_queue_destroy,
-        queue_inactivate: core.hsa_queue_inactivate,
-        shut_down: core.hsa_shut_down,
-        slots,
-        queue_functions,
-    };
-    SAVED.store(Box::into_raw(Box::new(saved)), Ordering::Release);
-    core.hsa_executable_freeze = executable_freeze;
-    core.hsa_executable_destroy = executable_destroy;
+    // SAFETY: ROCr's tables; the slots were found in them.
+    unsafe { SAVED.save(core, amd, slots) };
+    install_observed(core);
     core.hsa_queue_create = queue_create;
-    core.hsa_queue_destroy = queue_destroy;
-    core.hsa_queue_inactivate = queue_inactivate;
-    core.hsa_shut_down = shut_down;
-    let hooks = QueueHooks {
-        create: amd_queue_create_hook,
-        acquire: counted_queue_acquire_hook,
-        release: counted_queue_release_hook,
+    let hooks = QueueFunctions {
+        create: Some(amd_queue_create_hook),
+        acquire: Some(counted_queue_acquire_hook),
+        release: Some(counted_queue_release_hook),
     };
     // SAFETY: as above.
     unsafe { slots.install(amd, hooks) };
-    true
 }
 
 /// The slots of [`queue_functions`] in the table of this ROCr.
@@ -90,36 +53,30 @@ pub fn queue_function_slots() -> QueueFunctionSlots {
 
 /// Whether ROCr creates the queues, not a tool that was loaded before devprof. `function`: any function of ROCr.
 pub fn rocr_creates_queues(function: *const c_void) -> bool {
-    saved()
-        .is_none_or(|saved| loader::are_in_same_file(saved.queue_create as *const c_void, function))
+    saved().is_none_or(|saved| {
+        loader::are_in_same_file(saved.core.hsa_queue_create as *const c_void, function)
+    })
 }
 
-unsafe extern "C" fn shut_down() -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
+macro_rules! hooks {
+    ($($name:ident($($argument:ident: $type:ty),*) = $observed:ident;)*) => {
+        $(unsafe extern "C" fn $name($($argument: $type),*) -> Status {
+            match saved() {
+                // SAFETY: the program's arguments, to the function that was in the table.
+                Some(saved) => unsafe {
+                    observed_calls::$observed(Source::Tool, saved.core.$name, $($argument),*)
+                },
+                None => Status::ERROR,
+            }
+        })*
+
+        fn install_observed(core: &mut CoreApiPrefix) {
+            $(core.$name = $name;)*
+        }
     };
-    // SAFETY: the function that was in the table.
-    unsafe { observed_calls::shut_down(Source::Tool, saved.shut_down) }
 }
 
-unsafe extern "C" fn executable_freeze(
-    executable: ExecutableHandle,
-    options: *const c_char,
-) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the program's arguments, to the function that was in the table.
-    unsafe { observed_calls::freeze_executable(Source::Tool, saved.freeze, executable, options) }
-}
-
-unsafe extern "C" fn executable_destroy(executable: ExecutableHandle) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the program's argument, to the function that was in the table.
-    unsafe { observed_calls::destroy_executable(Source::Tool, saved.destroy, executable) }
-}
+observed_functions!(hooks);
 
 queue_create_function!(fn queue_create = create_queue);
 
@@ -128,7 +85,7 @@ queue_create_function!(fn queue_create = create_queue);
 unsafe fn create_queue(request: &QueueRequest) -> Result<*mut Queue, Status> {
     let saved = saved().ok_or(Status::ERROR)?;
     // SAFETY: the caller's promise. The function was in the table.
-    unsafe { observed_calls::create_queue(Source::Tool, saved.queue_create, request) }
+    unsafe { observed_calls::create_queue(Source::Tool, saved.core.hsa_queue_create, request) }
 }
 
 /// `hsa_amd_queue_create`.
@@ -191,20 +148,4 @@ unsafe extern "C" fn counted_queue_release_hook(queue: *mut Queue) -> Status {
     };
     // SAFETY: the program's argument, to the function that was in the table.
     unsafe { observed_calls::end_queue(Source::Tool, release, queue) }
-}
-
-unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the program's argument, to the function that was in the table.
-    unsafe { observed_calls::end_queue(Source::Tool, saved.queue_destroy, queue) }
-}
-
-unsafe extern "C" fn queue_inactivate(queue: *mut Queue) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the program's argument, to the function that was in the table.
-    unsafe { observed_calls::end_queue(Source::Tool, saved.queue_inactivate, queue) }
 }

@@ -2,24 +2,17 @@
 //! report reserved slots, changed and destroyed signals, and reads of dispatch times.
 
 use super::doorbell::{self, StoreSignal};
-use super::queue_functions::QueueHooks;
-use super::saved_api_table::saved;
-use super::tables::tables;
+use super::queue_functions::QueueFunctions;
+use super::tables::saved;
 use super::{intercept, tool_hooks};
 use crate::gpu::observers::{self, observes_launches};
-use hsa_abi::{
-    AgentHandle, ApiPrefix, CoreApiPrefix, DispatchTime, Queue, SignalHandle, SignalValue, Status,
-};
+use hsa_abi::*;
 
 /// Installs the hooks.
 ///
 /// # Safety
-/// As for [`super::saved_api_table::save`], which must have been called before.
-pub unsafe fn install(table: *mut ApiPrefix) {
-    // SAFETY: the caller's promise.
-    let Some((core, amd)) = (unsafe { tables(table) }) else {
-        return;
-    };
+/// As for [`super::tables::save`], which must have been called before with these tables.
+pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
     core.hsa_queue_create = intercept::queue_create;
     core.hsa_queue_destroy = intercept::queue_destroy;
     core.hsa_signal_destroy = signal_destroy;
@@ -34,10 +27,10 @@ pub unsafe fn install(table: *mut ApiPrefix) {
     amd.hsa_amd_queue_intercept_create = intercept::intercept_create;
     amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
-    let hooks = QueueHooks {
-        create: intercept::amd_queue_create,
-        acquire: intercept::counted_queue_acquire,
-        release: intercept::counted_queue_release,
+    let hooks = QueueFunctions {
+        create: Some(intercept::amd_queue_create),
+        acquire: Some(intercept::counted_queue_acquire),
+        release: Some(intercept::counted_queue_release),
     };
     // SAFETY: the slots were found in this table.
     unsafe { tool_hooks::queue_function_slots().install(amd, hooks) };

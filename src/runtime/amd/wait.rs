@@ -7,7 +7,7 @@ use super::queues;
 use crate::gpu::runtime::{Wait, Waited};
 use crate::support::sync::lock;
 use crate::support::{unlimited, wait_limit};
-use hsa_abi::{HSA_SIGNAL_CONDITION_LT, SignalHandle, SignalValue, Status};
+use hsa_abi::{HSA_SIGNAL_CONDITION_LT, SignalValue, Status};
 use std::ffi::c_void;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex};
@@ -138,11 +138,8 @@ impl Wait for HsaWait {
     }
 
     fn handlers(self: Box<Self>) {
-        let uses_hip = self
-            .hip
-            .as_ref()
-            .is_none_or(|callbacks| !callbacks.is_empty());
-        if self.is_last && uses_hip {
+        let has_no_queues = self.hip.as_ref().is_some_and(Vec::is_empty);
+        if self.is_last && !has_no_queues {
             pass_handlers(self.api, self.rest());
         }
     }
@@ -170,13 +167,9 @@ fn pass_handlers(api: &Api, limit: Duration) {
         let _ = passes.done.send(());
         false
     }
-    let mut signal = SignalHandle(0);
-    // SAFETY: no consumers are specified, so any agent may use the signal.
-    if unsafe { (api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal) }
-        != Status::SUCCESS
-    {
+    let Ok(signal) = api.create_signal(0) else {
         return;
-    }
+    };
     let (done, is_done) = mpsc::channel();
     let passes = Box::into_raw(Box::new(Passes { calls: 0, done }));
     // SAFETY: the handler gets the box. The signal's value is less than 1, so it is called immediately.
@@ -196,6 +189,6 @@ fn pass_handlers(api: &Api, limit: Duration) {
         // The handler may still be called, so the signal is not destroyed.
         return;
     }
-    // SAFETY: created above; the handler was removed or never registered.
-    unsafe { (api.hsa_signal_destroy)(signal) };
+    // The handler was removed or never registered.
+    api.destroy_signal(signal);
 }

@@ -8,7 +8,7 @@ use super::encode::{Draft, Image, Sections};
 use super::fingerprint::Fingerprint;
 use super::validate::{self, Bounds, Defect};
 use crate::gpu::runtime::{Agent, Error};
-use crate::support::alloc::{self, OutOfMemory};
+use crate::support::alloc;
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, TableLayout};
 use std::fmt::Display;
@@ -19,12 +19,8 @@ use std::ops::Range;
 pub enum Lost {
     #[error("{0}")]
     Defect(Defect),
-    #[error("{0}")]
-    Copy(Error),
     #[error(transparent)]
-    OutOfMemory(#[from] OutOfMemory),
-    #[error("a part of it was not copied")]
-    Absent,
+    Copy(#[from] Failure),
     #[error("{0} records point outside the counters and were left out")]
     Records(usize),
     #[error("its counters could not be reset: {0}")]
@@ -35,35 +31,17 @@ pub enum Lost {
     Bitmaps(usize),
 }
 
-impl From<Failure> for Lost {
-    fn from(failure: Failure) -> Lost {
-        match failure {
-            Failure::Copy(error) => Lost::Copy(error),
-            Failure::OutOfMemory(error) => Lost::OutOfMemory(error),
-            Failure::Absent => Lost::Absent,
-        }
-    }
-}
-
 impl Lost {
     /// Whether the next drain may succeed.
     fn is_temporary(&self) -> bool {
-        matches!(self, Lost::Copy(_) | Lost::OutOfMemory(_))
+        matches!(self, Lost::Copy(failure) if failure.is_temporary())
     }
-}
-
-/// The sections of one table.
-struct TableSections {
-    bounds: Bounds,
-    /// With the variant flags.
-    version: u64,
-    names: Vec<u8>,
 }
 
 /// A code object that was read.
 pub struct Object {
     pub code: CodeObject,
-    sections: Vec<TableSections>,
+    sections: Vec<Sections>,
     pub binary_id: Option<Vec<u8>>,
     pub fingerprint: u64,
     pub records: usize,
@@ -191,7 +169,7 @@ fn sections(
     bounds: Vec<Bounds>,
     copies: &Copies,
     fingerprint: &mut Fingerprint,
-) -> Result<Vec<TableSections>, Lost> {
+) -> Result<Vec<Sections>, Lost> {
     let copied = |range: &Range<u64>| copies.get(range).map_err(Lost::from);
     let read = |bounds: Bounds| {
         let found = bounds
@@ -199,10 +177,10 @@ fn sections(
             .map(|at| copied(&(at..at + 8)).map(LittleEndian::read_u64))
             .transpose()?;
         let version = validate::version(&bounds, found).map_err(Lost::Defect)?;
-        let names = alloc::copy_of(copied(&bounds.names)?)?;
+        let names = alloc::copy_of(copied(&bounds.names)?).map_err(Failure::from)?;
         validate::names(&names).map_err(Lost::Defect)?;
         fingerprint.add(version, bounds.format(), &names, copied(&bounds.data)?);
-        Ok(TableSections {
+        Ok(Sections {
             version,
             names,
             bounds,
@@ -246,10 +224,10 @@ impl Object {
         })
     }
 
-    /// The ranges of its counters, if the device runtime updates all of them: those of raw version 11 with 64 bits. `None`:
+    /// The ranges of its counters, if the device runtime updates all of them: counters of raw version 11 with 64 bits. `None`:
     /// some are updated by inline code, or there are none.
     pub fn updated_counters(&self) -> Option<Vec<Range<u64>>> {
-        let is_updated = |table: &TableSections| {
+        let is_updated = |table: &Sections| {
             table.bounds.layout == TableLayout::Uniform
                 && profraw::format::counter_size(table.version) == COUNTER
         };
@@ -263,23 +241,9 @@ impl Object {
 
     /// Its raw profiles, one per table, without the device's bytes.
     pub fn drafts(&self) -> Result<Vec<Draft<'_>>, Lost> {
-        let draft = |table| {
-            let TableSections {
-                bounds,
-                version,
-                names,
-            }: &TableSections = table;
-            let sections = Sections {
-                version: *version,
-                format: bounds.format(),
-                data: bounds.data.clone(),
-                counters: bounds.counters.clone(),
-                uniform: bounds.uniform.clone(),
-                names,
-            };
-            Draft::new(sections, self.binary_id.as_deref()).map_err(Lost::Defect)
-        };
-        self.sections.iter().map(draft).collect()
+        let id = self.binary_id.as_deref();
+        let drafts = self.sections.iter().map(|table| Draft::new(table, id));
+        drafts.collect::<Result<_, _>>().map_err(Lost::Defect)
     }
 
     /// Concatenates the raw profiles of its tables. Empty if no table is valid. The first call adds what was left out to
@@ -289,7 +253,7 @@ impl Object {
         device: Device,
         agent: &Agent,
         images: Vec<Image>,
-    ) -> Result<Vec<u8>, OutOfMemory> {
+    ) -> Result<Vec<u8>, Failure> {
         let mut joined = Vec::new();
         let (mut records, mut dropped, mut bitmaps) = (0, 0, 0);
         for image in images {
@@ -331,7 +295,7 @@ pub fn describe(device: Device, agent: &Agent, code: &CodeObject, what: &dyn Dis
     )
 }
 
-/// Removes duplicates: the table of the device runtime and those of the translation units refer to the same ranges, and
+/// Removes duplicates: the tables of the device runtime and of the translation units refer to the same ranges, and
 /// one may contain another. Sorts by the address of the records.
 fn deduplicate(mut all: Vec<Bounds>) -> Vec<Bounds> {
     all.retain(|bounds| !bounds.is_empty());

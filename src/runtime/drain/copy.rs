@@ -68,18 +68,14 @@ pub struct Device<'a> {
 /// Copies all ranges. Returns the tags of those that could not be copied. Fails if nothing can be copied, or if a batch
 /// takes too long.
 pub fn copy(device: Device, mut reads: Vec<Read>) -> Result<Vec<(usize, Error)>, Error> {
-    let Device {
-        runtime,
-        agent,
-        limit,
-    } = device;
+    let (runtime, agent) = (device.runtime, device.agent);
     reads.sort_unstable_by_key(|read| read.range.start);
     let spans = spans(&reads);
     let size = |span: &Piece| (span.range.end - span.range.start) as usize;
     let total = spans.iter().map(size).fold(0, usize::saturating_add);
     let pieces = cut(spans, runtime.largest_piece(agent, total));
     let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
-    runtime.read(agent, &ranges, limit, &mut |n, bytes| {
+    runtime.read(agent, &ranges, device.limit, &mut |n, bytes| {
         let Piece { range, reads: of } = &pieces[n];
         for read in &mut reads[of.clone()] {
             read.take(range, &bytes);
@@ -181,6 +177,13 @@ pub enum Failure {
     /// An internal error: the range was not requested.
     #[error("a part of it was not copied")]
     Absent,
+}
+
+impl Failure {
+    /// Whether the next drain may succeed.
+    pub fn is_temporary(&self) -> bool {
+        !matches!(self, Failure::Absent)
+    }
 }
 
 struct Copied {

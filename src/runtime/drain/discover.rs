@@ -26,7 +26,7 @@ pub struct CodeObject {
 
 const TABLE: &[u8] = b"__llvm_profile_sections";
 
-/// Whether a variable has the name of a bounds table: the device runtime's (`__llvm_profile_sections`), or that of a
+/// Whether a variable has the name of a bounds table: of the device runtime (`__llvm_profile_sections`), or of a
 /// translation unit (clang 23, `__llvm_profile_sections_<CUID>`).
 fn is_table_name(name: &[u8]) -> bool {
     name.strip_prefix(TABLE)
@@ -44,7 +44,7 @@ pub struct Unread {
     pub error: Error,
 }
 
-/// The loaded code objects in the loader's order, without their tables, and what could not be read. `only`: those of one
+/// The loaded code objects in the loader's order, without their tables, and what could not be read. `only`: of one
 /// executable.
 pub fn loaded(
     runtime: &dyn Runtime,
@@ -55,11 +55,11 @@ pub fn loaded(
         Some(executable) => match runtime.segments_of(executable) {
             Ok(found) => Segments {
                 found,
-                failed: Vec::new(),
+                ..Segments::default()
             },
             Err(error) => Segments {
-                found: Vec::new(),
                 failed: vec![(executable, error)],
+                ..Segments::default()
             },
         },
         None => runtime.segments()?,

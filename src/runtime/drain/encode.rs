@@ -4,23 +4,18 @@
 //! [`Draft::new`] lays out the file, [`Draft::targets`] returns the destination of each range, and [`Draft::finish`]
 //! converts device addresses to offsets in the file.
 
-use super::validate::Defect;
+use super::validate::{Bounds, Defect};
 use crate::support::alloc::{self, OutOfMemory};
 use byteorder::{ByteOrder, LittleEndian};
-use profraw::format::{COUNTER, DataRecord, Format, Header, counter_size};
+use profraw::format::{COUNTER, DataRecord, Header, counter_size};
 use std::ops::Range;
 
-/// The sections of one table: device addresses, and the names, which were already read.
-#[derive(Clone, Debug)]
-pub struct Sections<'a> {
+/// The sections of one table, of which the version and the names were read.
+pub struct Sections {
+    pub bounds: Bounds,
     /// Validated, with the variant flags.
     pub version: u64,
-    pub format: &'static Format,
-    pub data: Range<u64>,
-    pub counters: Range<u64>,
-    /// Empty if there are none.
-    pub uniform: Range<u64>,
-    pub names: &'a [u8],
+    pub names: Vec<u8>,
 }
 
 /// A raw profile.
@@ -56,7 +51,7 @@ pub struct Pair {
 
 /// An incomplete raw profile: without the header, the device's bytes and the names.
 pub struct Draft<'a> {
-    sections: Sections<'a>,
+    sections: &'a Sections,
     binary_id: Vec<u8>,
     bytes: Vec<u8>,
     /// The sections' ranges in `bytes`. They are adjacent, with padding after the counters.
@@ -67,7 +62,7 @@ pub struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// Lays out the file and allocates its memory.
-    pub fn new(sections: Sections<'a>, binary_id: Option<&[u8]>) -> Result<Draft<'a>, Defect> {
+    pub fn new(sections: &'a Sections, binary_id: Option<&[u8]>) -> Result<Draft<'a>, Defect> {
         // llvm-profdata refuses a file with an empty id.
         let binary_id = binary_id
             .filter(|id| !id.is_empty())
@@ -79,9 +74,10 @@ impl<'a> Draft<'a> {
             Some(start..end)
         };
         let lay_out = || {
-            let data = after(start, &sections.data)?;
-            let counters = after(data.end, &sections.counters)?;
-            let uniform = after(counters.end.checked_next_multiple_of(8)?, &sections.uniform)?;
+            let bounds = &sections.bounds;
+            let data = after(start, &bounds.data)?;
+            let counters = after(data.end, &bounds.counters)?;
+            let uniform = after(counters.end.checked_next_multiple_of(8)?, &bounds.uniform)?;
             let end = uniform.end.checked_add(sections.names.len())?;
             Some((data, counters, uniform, end.checked_next_multiple_of(8)?))
         };
@@ -105,10 +101,11 @@ impl<'a> Draft<'a> {
         let (before, counters) = before.split_at_mut(self.counters.start);
         let data = &mut before[self.data.clone()];
         let counters = &mut counters[..self.counters.len()];
+        let bounds = &self.sections.bounds;
         [
-            (self.sections.data.clone(), data),
-            (self.sections.counters.clone(), counters),
-            (self.sections.uniform.clone(), uniform),
+            (bounds.data.clone(), data),
+            (bounds.counters.clone(), counters),
+            (bounds.uniform.clone(), uniform),
         ]
         .into_iter()
         .filter(|(_, bytes)| !bytes.is_empty())
@@ -116,7 +113,7 @@ impl<'a> Draft<'a> {
 
     /// The counters, after the device's bytes were copied. Not for byte coverage.
     pub fn counts(&mut self) -> Result<Counts<'_>, OutOfMemory> {
-        let total = self.data.len() / self.sections.format.record;
+        let total = self.data.len() / self.sections.bounds.format().record;
         let pair = |n| {
             let offsets = self.offsets(n)?;
             Some(Pair {
@@ -133,7 +130,7 @@ impl<'a> Draft<'a> {
         pairs.dedup_by_key(|pair| pair.uniform);
         let (before, uniform) = self.bytes.split_at_mut(self.uniform.start);
         Ok(Counts {
-            start: self.sections.counters.start,
+            start: self.sections.bounds.counters.start,
             counters: &mut before[self.counters.clone()],
             uniform,
             pairs,
@@ -145,7 +142,7 @@ impl<'a> Draft<'a> {
     /// Counter pointers become relative to the file's layout. Device addresses are written as 0, so that two runs write
     /// the same bytes.
     pub fn finish(mut self) -> Result<Image, Defect> {
-        let format = self.sections.format;
+        let format = self.sections.bounds.format();
         let counter = counter_size(self.sections.version);
         let has_counts = [&self.counters, &self.uniform].into_iter().any(|range| {
             // A counter of one byte is cleared when its block runs.
@@ -208,11 +205,10 @@ impl<'a> Draft<'a> {
             let start = (next * format.record) as u64;
             let pointer = (header.counters_delta + offsets.counters).wrapping_sub(start);
             record.counter_ptr = pointer.into();
-            let pointer = match has_uniform {
-                true => {
-                    (header.uniform_delta + offsets.uniform.unwrap_or(uniform)).wrapping_sub(start)
-                }
-                false => 0,
+            let pointer = if has_uniform {
+                (header.uniform_delta + offsets.uniform.unwrap_or(uniform)).wrapping_sub(start)
+            } else {
+                0
             };
             record.uniform_counter_ptr = pointer.into();
             let to = &mut self.bytes[self.data.start + next * format.record..];
@@ -231,7 +227,7 @@ impl<'a> Draft<'a> {
         let rest = zeros as usize + self.sections.names.len() + 8;
         alloc::reserve(&mut self.bytes, rest)?;
         self.bytes.resize(self.bytes.len() + zeros as usize, 0);
-        self.bytes.extend_from_slice(self.sections.names);
+        self.bytes.extend_from_slice(&self.sections.names);
         pad(&mut self.bytes);
         Ok(Image {
             bytes: self.bytes,
@@ -244,29 +240,25 @@ impl<'a> Draft<'a> {
 
     /// Record `n` of the device.
     fn record(&self, n: usize) -> Option<DataRecord> {
-        let format = self.sections.format;
+        let format = self.sections.bounds.format();
         let start = self.data.start + n * format.record;
         format.read_record(self.bytes.get(start..self.data.end)?)
     }
 
     /// The location of the counters of record `n`. `None` if it points outside the counters.
     fn offsets(&self, n: usize) -> Option<CounterOffsets> {
-        let Sections {
-            format,
-            data,
-            counters,
-            uniform,
-            ..
-        } = &self.sections;
+        let bounds = &self.sections.bounds;
         let record = self.record(n)?;
-        let address = data.start.wrapping_add((n * format.record) as u64);
+        let size = bounds.format().record;
+        let address = bounds.data.start.wrapping_add((n * size) as u64);
         let target = |pointer: u64| address.wrapping_add(pointer);
         let count = u64::from(record.num_counters.get());
         let counter = counter_size(self.sections.version);
-        let counters = offset(target(record.counter_ptr.get()), counters, counter, count)?;
+        let pointer = record.counter_ptr.get();
+        let counters = offset(target(pointer), &bounds.counters, counter, count)?;
         let uniform = match record.uniform_counter_ptr.get() {
             0 => None,
-            pointer => Some(offset(target(pointer), uniform, COUNTER, count)?),
+            pointer => Some(offset(target(pointer), &bounds.uniform, COUNTER, count)?),
         };
         Some(CounterOffsets {
             counters,
@@ -307,7 +299,7 @@ fn pad(out: &mut Vec<u8>) {
 /// Encodes sections whose bytes a test provides.
 #[cfg(test)]
 pub fn encode(
-    sections: Sections,
+    sections: &Sections,
     [data, counters, uniform]: [&[u8]; 3],
     binary_id: Option<&[u8]>,
 ) -> Result<Image, Defect> {
@@ -323,7 +315,7 @@ pub fn encode(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profraw::format::{V10, V11};
+    use profraw::format::TableLayout;
 
     const DATA: u64 = 0x4060;
     const COUNTERS: u64 = 0x4000;
@@ -350,15 +342,33 @@ mod tests {
         start..start + bytes.len() as u64
     }
 
-    fn sections([data, counters, uniform]: [&[u8]; 3]) -> Sections<'static> {
-        Sections {
-            version: 11,
-            format: &V11,
-            data: range(DATA, data),
-            counters: range(COUNTERS, counters),
-            uniform: range(UNIFORM, uniform),
-            names: b"\x03\x00abc",
+    fn bounds(layout: TableLayout, [data, counters, uniform]: [Range<u64>; 3]) -> Bounds {
+        Bounds {
+            layout,
+            names: 0..0,
+            counters,
+            data,
+            uniform,
+            version: None,
         }
+    }
+
+    fn sections(
+        version: u64,
+        layout: TableLayout,
+        [data, counters, uniform]: [&[u8]; 3],
+    ) -> Sections {
+        let (counters, uniform) = (range(COUNTERS, counters), range(UNIFORM, uniform));
+        Sections {
+            version,
+            bounds: bounds(layout, [range(DATA, data), counters, uniform]),
+            names: b"\x03\x00abc".into(),
+        }
+    }
+
+    /// Of version 11.
+    fn uniform_sections(bytes: [&[u8]; 3]) -> Sections {
+        sections(11, TableLayout::Uniform, bytes)
     }
 
     fn word(bytes: &[u8], n: usize) -> u64 {
@@ -374,33 +384,14 @@ mod tests {
         .concat();
         let counters: Vec<u8> = [1u64, 2, 3].iter().flat_map(|c| c.to_le_bytes()).collect();
         let bytes = [&data[..], &counters, &counters];
-        let image = encode(sections(bytes), bytes, Some(&[0xaa; 20])).unwrap();
+        let image = encode(&uniform_sections(bytes), bytes, Some(&[0xaa; 20])).unwrap();
         assert_eq!((image.dropped, image.bitmaps), (0, 0));
         let bytes = &image.bytes;
         let header: Vec<u64> = (0..19).map(|n| word(bytes, n)).collect();
+        let rest = [11, 32, 2, 0, 3, 0, 0, 0, 3, 0, 168, 5, 144, 0, 0, 0, 0, 2];
         assert_eq!(
-            header,
-            [
-                profraw::format::MAGIC,
-                11,
-                32,
-                2,
-                0,
-                3,
-                0,
-                0,
-                0,
-                3,
-                0,
-                168,
-                5,
-                144,
-                0,
-                0,
-                0,
-                0,
-                2
-            ]
+            (header[0], &header[1..]),
+            (profraw::format::MAGIC, &rest[..])
         );
         let ids = 19 * 8;
         assert_eq!(
@@ -431,7 +422,8 @@ mod tests {
         let counters: Vec<u8> = (0..24).collect();
         let uniform: Vec<u8> = (100..124).collect();
         let bytes = [&data[..], &counters, &uniform];
-        let mut draft = Draft::new(sections(bytes), Some(&[7; 5])).unwrap();
+        let sections = uniform_sections(bytes);
+        let mut draft = Draft::new(&sections, Some(&[7; 5])).unwrap();
         for ((_, target), bytes) in draft.targets().zip(bytes) {
             target.copy_from_slice(bytes);
         }
@@ -464,7 +456,7 @@ mod tests {
             let bad = record(0, counter, uniform, count);
             let both = [bad.clone(), record(1, COUNTERS, UNIFORM, 3)].concat();
             let bytes = [&both[..], &counters, &counters];
-            let image = encode(sections(bytes), bytes, None).unwrap();
+            let image = encode(&uniform_sections(bytes), bytes, None).unwrap();
             assert_eq!(image.dropped, 1, "{counter:#x} {uniform:#x} {count}");
             // The remaining record is the first in the file, and its pointer is relative to that location.
             assert_eq!(
@@ -473,7 +465,7 @@ mod tests {
             );
             let bytes = [&bad[..], &counters, &counters];
             assert!(matches!(
-                encode(sections(bytes), bytes, None),
+                encode(&uniform_sections(bytes), bytes, None),
                 Err(Defect::NoRecord(1))
             ));
         }
@@ -485,12 +477,8 @@ mod tests {
         LittleEndian::write_u64(&mut data[16..], COUNTERS.wrapping_sub(DATA));
         LittleEndian::write_u32(&mut data[48..], 1);
         let bytes = [&data[..], &[5, 0, 0, 0, 0, 0, 0, 0], &[]];
-        let sections = Sections {
-            version: 10,
-            format: &V10,
-            ..sections(bytes)
-        };
-        let image = encode(sections, bytes, None).unwrap();
+        let sections = sections(10, TableLayout::Plain, bytes);
+        let image = encode(&sections, bytes, None).unwrap();
         assert_eq!(image.bytes.len(), 16 * 8 + 64 + 8 + 8);
         assert_eq!(
             (
@@ -509,12 +497,8 @@ mod tests {
         LittleEndian::write_u32(&mut data[48..], 2);
         let version = 10 | profraw::format::BYTE_COVERAGE;
         let bytes = [&data[..], &[0xff, 0, 0xff], &[]];
-        let sections = Sections {
-            version,
-            format: &V10,
-            ..sections(bytes)
-        };
-        let image = encode(sections, bytes, None).unwrap();
+        let sections = sections(version, TableLayout::Plain, bytes);
+        let image = encode(&sections, bytes, None).unwrap();
         assert_eq!((word(&image.bytes, 5), word(&image.bytes, 6)), (3, 5));
     }
 
@@ -537,7 +521,8 @@ mod tests {
         };
         let out = std::env::var_os("DEVPROF_ENCODED").map(std::path::PathBuf::from);
         for round in 0..2000 {
-            let format = if random(2) == 0 { &V10 } else { &V11 };
+            let layout = [TableLayout::Plain, TableLayout::Uniform][random(2) as usize];
+            let format = layout.format();
             let bytes_only = random(4) == 0;
             let unit = if bytes_only { 1 } else { COUNTER };
             let total = 1 + random(40);
@@ -547,12 +532,9 @@ mod tests {
                 _ => random(1 << 62).to_le_bytes().to_vec(),
             };
             let counters: Vec<u8> = (0..total).flat_map(|_| entry(&mut random)).collect();
-            let uniform: Vec<u8> = match format.has_uniform {
-                true => (0..total)
-                    .flat_map(|_| random(u64::MAX).to_le_bytes())
-                    .collect(),
-                false => Vec::new(),
-            };
+            let count = if format.has_uniform { total } else { 0 };
+            let uniform = (0..count).flat_map(|_| random(u64::MAX).to_le_bytes());
+            let uniform: Vec<u8> = uniform.collect();
             let (data_start, counters_start, uniform_start) = (
                 8 * random(1 << 50),
                 8 * random(1 << 50),
@@ -617,19 +599,23 @@ mod tests {
             let id = vec![7; random(30) as usize];
             let sections = Sections {
                 version: format.version | flag,
-                format,
-                data: range(data_start, &data),
-                counters: range(counters_start, &counters),
-                uniform: range(uniform_start, &uniform),
-                names: &names,
+                bounds: bounds(
+                    layout,
+                    [
+                        range(data_start, &data),
+                        range(counters_start, &counters),
+                        range(uniform_start, &uniform),
+                    ],
+                ),
+                names,
             };
             let bytes = [&data[..], &counters, &uniform];
-            let image = encode(sections, bytes, (round % 2 == 0).then_some(&id))
+            let image = encode(&sections, bytes, (round % 2 == 0).then_some(&id))
                 .unwrap()
                 .bytes;
             let layout = profraw::Layout::read(&image).unwrap();
             assert_eq!(layout.end, image.len());
-            assert_eq!(&image[layout.names.clone()], names);
+            assert_eq!(&image[layout.names.clone()], sections.names);
             assert_eq!(profraw::records(&image, &layout).unwrap(), expected);
             if let Some(dir) = &out
                 && round < 200

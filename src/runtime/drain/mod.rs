@@ -318,7 +318,7 @@ impl<'a> Drain<'a> {
             }
         }
         for (n, error) in copy::copy(self.device(agent), reads)? {
-            drafts[n].1 = Err(Lost::Copy(error));
+            drafts[n].1 = Err(Lost::Copy(error.into()));
         }
         let registry = &self.drain_state.copies;
         let counting = here.iter().zip(&mut drafts);

@@ -264,70 +264,55 @@ mod tests {
 
     #[test]
     fn invalid_sections_are_refused() {
-        assert!(matches!(
-            changed(1, 0x10ff),
-            Err(Defect::EndBeforeStart {
-                part: "the names",
-                ..
-            })
-        ));
-        assert!(matches!(
-            changed(1, 0x2001),
-            Err(Defect::Outside {
-                part: "the names",
-                ..
-            })
-        ));
-        assert!(matches!(
-            changed(2, 0x3000),
-            Err(Defect::Outside {
-                part: "the counters",
-                ..
-            })
-        ));
-        assert!(matches!(
-            changed(3, u64::MAX),
-            Err(Defect::Outside {
-                part: "the counters",
-                ..
-            })
-        ));
-        assert!(matches!(
-            changed(2, 0x4001),
-            Err(Defect::Unaligned {
-                part: "the counters",
-                ..
-            })
-        ));
-        assert!(matches!(
-            changed(5, 0x40ef),
-            Err(Defect::PartialEntry {
-                part: "the data records",
-                size: 143,
-                unit: 72
-            })
-        ));
-        assert!(matches!(
-            changed(7, 0x4020),
-            Err(Defect::EndBeforeStart {
-                part: "the uniform counters",
-                ..
-            })
-        ));
-        assert!(matches!(
-            changed(8, 0x1ff9),
-            Err(Defect::Outside {
-                part: "the raw version",
-                ..
-            })
-        ));
-        assert!(matches!(
-            changed(8, u64::MAX),
-            Err(Defect::Outside {
-                part: "the raw version",
-                ..
-            })
-        ));
+        for (n, to, defect) in [
+            (
+                1,
+                0x10ff,
+                "the names end before they begin (0x1100 to 0x10ff)",
+            ),
+            (
+                1,
+                0x2001,
+                "the names at 0x1100 to 0x2001: outside the loaded segments",
+            ),
+            (
+                2,
+                0x3000,
+                "the counters at 0x3000 to 0x4030: outside the loaded segments",
+            ),
+            (
+                3,
+                u64::MAX,
+                "the counters at 0x4000 to 0xffffffffffffffff: outside the loaded segments",
+            ),
+            (
+                2,
+                0x4001,
+                "the counters at 0x4001 are not aligned to 8 bytes",
+            ),
+            (
+                5,
+                0x40ef,
+                "the data records have 143 bytes, not a multiple of 72",
+            ),
+            (
+                7,
+                0x4020,
+                "the uniform counters end before they begin (0x4030 to 0x4020)",
+            ),
+            (
+                8,
+                0x1ff9,
+                "the raw version at 0x1ff9 to 0x2001: outside the loaded segments",
+            ),
+            (
+                8,
+                u64::MAX,
+                "the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded segments",
+            ),
+        ] {
+            assert_eq!(changed(n, to).unwrap_err().to_string(), defect);
+        }
         // A range that spans two segments is outside, too.
         assert!(changed(0, 0x1000).is_ok());
         let mut words = valid();
@@ -367,29 +352,21 @@ mod tests {
     #[test]
     fn the_version_must_match_the_layout_and_its_flags_must_be_supported() {
         let bounds = bounds(TableLayout::Uniform, &bytes(&valid()), SEGMENTS).unwrap();
-        assert_eq!(version(&bounds, Some(11)), Ok(11));
-        assert_eq!(version(&bounds, Some(11 | 1 << 56)), Ok(11 | 1 << 56));
-        assert_eq!(
-            version(&bounds, Some(10)),
+        let other = |found| {
             Err(Defect::Version {
-                found: 10,
-                expected: 11
+                found,
+                expected: 11,
             })
-        );
-        assert_eq!(
-            version(&bounds, Some(12)),
-            Err(Defect::Version {
-                found: 12,
-                expected: 11
-            })
-        );
-        assert_eq!(
-            version(&bounds, Some(11 | 1 << 63)),
-            Err(Defect::Variant("temporal".into()))
-        );
-        assert_eq!(
-            version(&bounds, Some(11 | 1 << 40)),
-            Err(Defect::Variant("flag 40".into()))
-        );
+        };
+        for (found, result) in [
+            (11, Ok(11)),
+            (11 | 1 << 56, Ok(11 | 1 << 56)),
+            (10, other(10)),
+            (12, other(12)),
+            (11 | 1 << 63, Err(Defect::Variant("temporal".into()))),
+            (11 | 1 << 40, Err(Defect::Variant("flag 40".into()))),
+        ] {
+            assert_eq!(version(&bounds, Some(found)), result);
+        }
     }
 }

@@ -11,7 +11,7 @@
 //! All versions of a function have the same first arguments. A wrapper passes as many as the longest version has: those that
 //! a version does not have are in registers, which it ignores.
 
-use super::{Address, P};
+use super::replaced::P;
 use crate::nvidia::wrapped;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::sys::loader::c_name;
@@ -24,6 +24,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 const FOUND: usize = 4;
 /// The exported functions, one for each name, have the slots after these.
 const SLOTS: usize = FOUND + 4;
+
+/// The address of a function.
+#[derive(Clone, Copy)]
+struct Address(*const ());
+
+// SAFETY: code does not change.
+unsafe impl Sync for Address {}
 
 /// The versions of a function.
 pub struct Family {
@@ -90,10 +97,36 @@ impl Family {
     }
 }
 
-/// Defines families. Each has its number in CUPTI's callbacks, its exported names, and its arguments. `$body` gets the
-/// family, the number, the arguments' address and the call of the driver's function.
+/// The number of `cuGetProcAddress`, which is not observed and needs no callback id.
+const NOT_OBSERVED: c_uint = 0;
+
+/// Calls a function of the driver: the body of all wrappers.
+///
+/// # Safety
+/// They are the arguments of the function with this number.
+unsafe fn call_driver(
+    id: c_uint,
+    arguments: *const c_void,
+    call: &mut dyn FnMut() -> CUresult,
+) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if id == NOT_OBSERVED {
+            replace(arguments, call)
+        } else {
+            wrapped::observe(id, arguments, call)
+        }
+    }
+}
+
+/// Defines families. Each has its number in CUPTI's callbacks, its exported names, and its arguments.
 macro_rules! families {
-    ($body:path: $($name:ident = $id:expr, [$($exported:ident $slot:literal),*], ($($argument:ident: $type:ty),*);)*) => {$(
+    ($(
+        $name:ident = $id:expr, [$($exported:ident $slot:literal),*], ($($argument:ident: $type:ty),*);
+    )*) => {
+        static FAMILIES: &[&Family] = &[$(&$name::FAMILY),*];
+
+        $(
         #[expect(non_snake_case, reason = "the driver's names")]
         mod $name {
             use super::*;
@@ -119,7 +152,7 @@ macro_rules! families {
                 // SAFETY: the caller's promise.
                 let mut call = || unsafe { real($($argument),*) };
                 // SAFETY: the arguments of this function.
-                unsafe { $body($id, (&raw const arguments).cast(), &mut call) }
+                unsafe { call_driver($id, (&raw const arguments).cast(), &mut call) }
             }
 
             $(
@@ -145,10 +178,13 @@ macro_rules! families {
                 exported: &[$((c_name(concat!(stringify!($exported), "\0")), Address($exported as *const ()))),*],
             };
         }
-    )*};
+        )*
+    };
 }
 
-families! { wrapped::observe:
+families! {
+    cuGetProcAddress = NOT_OBSERVED, [cuGetProcAddress 0, cuGetProcAddress_v2 1],
+        (symbol: *const c_char, function: *mut P, version: c_int, flags: u64, status: P);
     cuInit = cbid::cuInit, [cuInit 0], (flags: c_uint);
     cuCtxCreate = cbid::cuCtxCreate, [cuCtxCreate 0, cuCtxCreate_v2 1, cuCtxCreate_v3 2, cuCtxCreate_v4 3],
         (context: P, second: usize, third: usize, fourth: usize, fifth: usize);
@@ -185,38 +221,6 @@ families! { wrapped::observe:
     cuStreamEndCapture = cbid::cuStreamEndCapture, [cuStreamEndCapture 0, cuStreamEndCapture_ptsz 1], (stream: CUstream, graph: P);
 }
 
-// `cuGetProcAddress` is not observed and needs no callback id.
-families! { replace:
-    cuGetProcAddress = 0, [cuGetProcAddress 0, cuGetProcAddress_v2 1],
-        (symbol: *const c_char, function: *mut P, version: c_int, flags: u64, status: P);
-}
-
-static FAMILIES: &[&Family] = &[
-    &cuGetProcAddress::FAMILY,
-    &cuInit::FAMILY,
-    &cuCtxCreate::FAMILY,
-    &cuCtxDestroy::FAMILY,
-    &cuDevicePrimaryCtxRetain::FAMILY,
-    &cuDevicePrimaryCtxRelease::FAMILY,
-    &cuDevicePrimaryCtxReset::FAMILY,
-    &cuModuleLoad::FAMILY,
-    &cuModuleLoadData::FAMILY,
-    &cuModuleLoadDataEx::FAMILY,
-    &cuModuleLoadFatBinary::FAMILY,
-    &cuModuleUnload::FAMILY,
-    &cuLibraryLoadData::FAMILY,
-    &cuLibraryLoadFromFile::FAMILY,
-    &cuLibraryUnload::FAMILY,
-    &cuStreamBeginCapture::FAMILY,
-    &cuStreamBeginCaptureToGraph::FAMILY,
-    &cuStreamBeginRecaptureToGraph::FAMILY,
-    &cuStreamEndCapture::FAMILY,
-    &cuStreamDestroy::FAMILY,
-    &cuGreenCtxCreate::FAMILY,
-    &cuGreenCtxDestroy::FAMILY,
-    &cuCtxFromGreenCtx::FAMILY,
-];
-
 /// The first arguments of `cuGetProcAddress`.
 #[repr(C)]
 struct Lookup {
@@ -227,12 +231,8 @@ struct Lookup {
 /// Calls `cuGetProcAddress`. If the driver has found a function that devprof wraps, the program gets the wrapper.
 ///
 /// # Safety
-/// The arguments are those of `cuGetProcAddress`.
-unsafe fn replace(
-    _: c_uint,
-    arguments: *const c_void,
-    call: &mut dyn FnMut() -> CUresult,
-) -> CUresult {
+/// They are the arguments of `cuGetProcAddress`.
+unsafe fn replace(arguments: *const c_void, call: &mut dyn FnMut() -> CUresult) -> CUresult {
     let result = call();
     if result == CUresult::SUCCESS {
         guarded(Cost::Counters, (), || {

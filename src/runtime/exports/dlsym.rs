@@ -8,58 +8,34 @@
 //! there is a driver, so devprof's are not found unless the driver's are.
 //!
 //! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
-//! allocated unless the symbol's name begins with `hip` or `roc`, or is that of a wrapped function.
+//! allocated unless the symbol's name begins with `hip` or `roc`, or is the name of a wrapped function.
 
-use super::{P, cuda, hip, roctx};
+use super::replaced::{Calls, P, Replaced, replaced};
+use super::{cuda, hip, roctx};
 use crate::nvidia::wrapped;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::loaded_files::is_in_local_scope;
 use crate::sys::{env, loader};
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
 
 type Dlsym = unsafe extern "C" fn(handle: P, name: *const c_char) -> P;
 
-/// Where the exported function jumps to: first to [`first`], then to [`filter_cuda`], or with a trace to [`filter`].
-static TARGET: AtomicPtr<()> = AtomicPtr::new(first as *mut ());
-/// The next `dlsym`.
-static NEXT: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
-
-/// `dlsym`.
-///
-/// # Safety
-/// As in `dlfcn.h`.
-#[unsafe(naked)]
-#[cfg_attr(feature = "shared", unsafe(export_name = "dlsym"))]
-#[cfg_attr(not(feature = "shared"), unsafe(no_mangle))]
-unsafe extern "C" fn devprof_dlsym(_: P, _: *const c_char) -> P {
-    std::arch::naked_asm!("jmp qword ptr [rip + {target}]", target = sym TARGET)
-}
-
-/// Finds the next `dlsym` and continues there.
-///
-/// # Safety
-/// Only `devprof_dlsym` jumps here.
-#[unsafe(naked)]
-unsafe extern "C" fn first() {
-    std::arch::naked_asm!(
-        "push rdi",
-        "push rsi",
-        "sub rsp, 8",
-        "call {find_next}",
-        "add rsp, 8",
-        "pop rsi",
-        "pop rdi",
-        "jmp rax",
-        find_next = sym find_next,
-    )
+// Its targets are [`filter_cuda`], or with a trace [`filter`].
+replaced! { DLSYM by find_next:
+    dlsym = "dlsym", Calls {
+        recorded: filter as *const (),
+        without: no_dlsym as *const (),
+        are_recorded: |_| true,
+    };
 }
 
 /// Jumps to [`filter_cuda`], unless a symbol whose name begins with `hip` or `roc` is looked up in a library.
 ///
 /// # Safety
-/// Only `devprof_dlsym` jumps here.
+/// Only the exported function jumps here.
 #[unsafe(naked)]
 unsafe extern "C" fn filter() {
     std::arch::naked_asm!(
@@ -94,7 +70,7 @@ unsafe extern "C" fn filter() {
 /// Jumps to the next `dlsym`, unless the symbol is a wrapped function.
 ///
 /// # Safety
-/// Only `devprof_dlsym` and [`filter`] jump here.
+/// Only the exported function and [`filter`] jump here.
 #[unsafe(naked)]
 unsafe extern "C" fn filter_cuda() {
     std::arch::naked_asm!(
@@ -116,10 +92,11 @@ unsafe extern "C" fn filter_cuda() {
         "mov rdx, [rsp]",
         "jmp {wrapped_symbol}",
         "2:",
-        "jmp qword ptr [rip + {next}]",
+        "jmp qword ptr [rip + {dlsym} + {next}]",
         is_wrapped = sym is_wrapped,
         wrapped_symbol = sym wrapped_symbol,
-        next = sym NEXT,
+        dlsym = sym DLSYM,
+        next = const offset_of!(Replaced, real),
     )
 }
 
@@ -132,33 +109,33 @@ unsafe extern "C" fn is_wrapped(name: *const c_char) -> bool {
     cuda::find(unsafe { CStr::from_ptr(name) }).is_some()
 }
 
-/// What [`first`] continues with if there is no other `dlsym`.
+/// If there is no other `dlsym`.
 extern "C" fn no_dlsym(_: P, _: *const c_char) -> P {
     std::ptr::null_mut()
 }
 
-/// Sets [`NEXT`] and [`TARGET`]. Returns the address to jump to.
-extern "C" fn find_next() -> *const () {
+/// Finds the next `dlsym`, and sets the target. Returns the address to jump to.
+extern "C" fn find_next(dlsym: &'static Replaced) -> *const () {
     let next = loader::next_dlsym();
     if next.is_null() {
-        return no_dlsym as *const ();
+        return dlsym.calls.without;
     }
-    NEXT.store(next.cast(), Ordering::Relaxed);
+    dlsym.real.store(next.cast(), Ordering::Relaxed);
     let target = match env::is_set("DEVPROF_TRACE") {
-        Some(true) => filter as *mut (),
-        Some(false) => filter_cuda as *mut (),
+        Some(true) => dlsym.calls.recorded,
+        Some(false) => filter_cuda as *const (),
         // The next call decides.
         None => return next.cast(),
     };
-    // Release: a thread that jumps to `filter` finds `NEXT`.
-    TARGET.store(target, Ordering::Release);
+    dlsym.set_target(target);
     target
 }
 
-/// A function that devprof may record.
-enum Recorded {
-    Hip(&'static hip::Function),
-    Roctx(roctx::Replacement),
+/// The next `dlsym`.
+fn next() -> Dlsym {
+    let next = DLSYM[0].real.load(Ordering::Relaxed);
+    // SAFETY: the address of a function of this type, found before the first filter became the target.
+    unsafe { std::mem::transmute::<*mut (), Dlsym>(next) }
 }
 
 /// Looks up a symbol in a library, and replaces functions of HIP and roctx.
@@ -166,13 +143,11 @@ enum Recorded {
 /// # Safety
 /// As for `dlsym`, with a handle that is not RTLD_DEFAULT or RTLD_NEXT, for which the caller matters.
 unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) -> P {
-    let next = NEXT.load(Ordering::Relaxed);
-    // SAFETY: the address of a function of this type.
-    let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
+    let next = next();
     // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
     let function = guarded(Cost::Dispatches, None, || {
-        if !hip::is_tracing() {
-            TARGET.store(filter_cuda as *mut (), Ordering::Relaxed);
+        if !settings().is_traced() {
+            DLSYM[0].set_target(filter_cuda as *const ());
             return None;
         }
         // devprof needs the libraries' own functions.
@@ -181,16 +156,14 @@ unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) 
         }
         // SAFETY: `dlsym` gets a C string.
         let name = unsafe { CStr::from_ptr(name) };
-        if let Some(function) = hip::find(name) {
-            return function.prepare().then_some(Recorded::Hip(function));
-        }
-        roctx::prepare(name).map(Recorded::Roctx)
+        let function = hip::find(name).or_else(|| roctx::find(name))?;
+        function.prepare();
+        Some(function)
     });
     // SAFETY: the program's arguments.
     let found = unsafe { next(handle, name) };
     match function {
-        Some(Recorded::Hip(function)) if !found.is_null() => function.replace(found),
-        Some(Recorded::Roctx(function)) if !found.is_null() => function.of(found),
+        Some(function) if !found.is_null() => function.replace(found),
         _ => found,
     }
 }
@@ -212,9 +185,7 @@ fn local_function(name: &CStr, caller: P, after_caller: bool) -> P {
 /// # Safety
 /// As for `dlsym`. `caller`: its return address.
 unsafe extern "C" fn wrapped_symbol(handle: P, name: *const c_char, caller: P) -> P {
-    let next = NEXT.load(Ordering::Relaxed);
-    // SAFETY: the address of a function of this type.
-    let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
+    let next = next();
     // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
     // SAFETY: `dlsym` gets a C string.
     let family = cuda::find(unsafe { CStr::from_ptr(name) });

@@ -75,27 +75,21 @@ pub extern "C" fn __wrap___llvm_profile_reset_counters() {
     devprof_reset_counters();
 }
 
-/// Called by objects that were compiled for other device runtimes. Does nothing: devprof finds code objects without
-/// registration.
-#[unsafe(no_mangle)]
-pub extern "C" fn __llvm_profile_offload_register_shadow_variable(_variable: *mut c_void) {}
-
-/// See [`__llvm_profile_offload_register_shadow_variable`].
-#[unsafe(no_mangle)]
-pub extern "C" fn __llvm_profile_offload_register_section_shadow_variable(_variable: *mut c_void) {}
-
-/// See [`__llvm_profile_offload_register_shadow_variable`].
-#[unsafe(no_mangle)]
-pub extern "C" fn __llvm_profile_offload_register_dynamic_module(
-    _status: c_int,
-    _module: *mut *mut c_void,
-    _image: *const c_void,
-) {
+/// Functions that objects call which were compiled for other device runtimes. They do nothing: devprof finds code objects
+/// without registration.
+macro_rules! ignored {
+    ($($name:ident($($type:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($(_: $type),*) {}
+    )*};
 }
 
-/// See [`__llvm_profile_offload_register_shadow_variable`].
-#[unsafe(no_mangle)]
-pub extern "C" fn __llvm_profile_offload_unregister_dynamic_module(_module: *mut c_void) {}
+ignored! {
+    __llvm_profile_offload_register_shadow_variable(*mut c_void);
+    __llvm_profile_offload_register_section_shadow_variable(*mut c_void);
+    __llvm_profile_offload_register_dynamic_module(c_int, *mut *mut c_void, *const c_void);
+    __llvm_profile_offload_unregister_dynamic_module(*mut c_void);
+}
 
 /// ROCr calls this when it loads the shared library as a tool.
 ///
@@ -151,15 +145,10 @@ extern "C" fn constructor() {
     }
 }
 
-/// Runs after all exit handlers.
-extern "C" fn destructor() {
-    exit::after_exit();
-}
-
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = constructor;
 
 #[used]
 #[unsafe(link_section = ".fini_array")]
-static DESTRUCTOR: extern "C" fn() = destructor;
+static DESTRUCTOR: extern "C" fn() = exit::after_exit;

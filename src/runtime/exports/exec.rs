@@ -6,87 +6,47 @@
 //! and in signal handlers. Therefore nothing is allocated, no lock is taken and the dynamic loader is not called, unless a
 //! library calls them before devprof's constructor.
 //!
-//! The arguments stay where they are, because some functions have a variable number of them. If the call fails, the program
-//! continues, and so do devprof's drains.
+//! If the call fails, the program continues, and so do devprof's drains.
 
+use super::replaced::{Calls, Replaced, replaced};
 use crate::process::leader;
 use crate::process::request::Request;
-use crate::sys::loader::{self, c_name};
-use std::ffi::{CStr, c_int};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use crate::sys::loader;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
 
-/// Defines the functions, and [`FUNCTIONS`].
-macro_rules! functions {
-    ($($n:literal $name:ident = $devprof_name:ident;)*) => {
-        $(
-            /// # Safety
-            /// As in `unistd.h`.
-            #[unsafe(naked)]
-            #[cfg_attr(feature = "shared", unsafe(export_name = stringify!($name)))]
-            #[cfg_attr(not(feature = "shared"), unsafe(no_mangle))]
-            unsafe extern "C" fn $devprof_name() {
-                std::arch::naked_asm!(
-                    // All registers with arguments, and the number of those in vector registers.
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
-                    "push rcx",
-                    "push r8",
-                    "push r9",
-                    "push rax",
-                    concat!("mov edi, ", $n),
-                    "call {before}",
-                    "mov r11, rax",
-                    "pop rax",
-                    "pop r9",
-                    "pop r8",
-                    "pop rcx",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
-                    "jmp r11",
-                    before = sym before,
-                )
-            }
-        )*
+const CALLS: Calls = Calls {
+    recorded: std::ptr::null(),
+    without: missing as *const (),
+    are_recorded: |_| false,
+};
 
-        /// The names of the functions, by number, and the next library's functions.
-        static FUNCTIONS: [(&CStr, AtomicPtr<()>); [$($n),*].len()] = [$((
-            c_name(concat!(stringify!($name), "\0")),
-            AtomicPtr::new(std::ptr::null_mut()),
-        )),*];
-    };
+replaced! { FUNCTIONS by before:
+    execve = "execve", CALLS;
+    execv = "execv", CALLS;
+    execvp = "execvp", CALLS;
+    execvpe = "execvpe", CALLS;
+    execl = "execl", CALLS;
+    execlp = "execlp", CALLS;
+    execle = "execle", CALLS;
+    fexecve = "fexecve", CALLS;
+    execveat = "execveat", CALLS;
 }
 
-functions! {
-    0 execve = devprof_execve;
-    1 execv = devprof_execv;
-    2 execvp = devprof_execvp;
-    3 execvpe = devprof_execvpe;
-    4 execl = devprof_execl;
-    5 execlp = devprof_execlp;
-    6 execle = devprof_execle;
-    7 fexecve = devprof_fexecve;
-    8 execveat = devprof_execveat;
-}
-
-/// Saves the counters. Returns the next library's function with this number.
-extern "C" fn before(number: usize) -> *const () {
+/// Saves the counters. Returns the next library's function. Sets no target, so it is called each time.
+extern "C" fn before(function: &'static Replaced) -> *const () {
     leader::request(Request::BeforeExec {});
-    next(number)
+    next(function)
 }
 
-fn next(number: usize) -> *const () {
-    let Some((name, next)) = FUNCTIONS.get(number) else {
-        return missing as *const ();
-    };
-    let mut found = next.load(Ordering::Relaxed);
+fn next(function: &Replaced) -> *const () {
+    let mut found = function.real.load(Ordering::Relaxed);
     if found.is_null() {
-        found = loader::next_function(name).cast();
-        next.store(found, Ordering::Relaxed);
+        found = loader::next_function(function.symbol).cast();
+        function.real.store(found, Ordering::Relaxed);
     }
     if found.is_null() {
-        missing as *const ()
+        function.calls.without
     } else {
         found
     }
@@ -94,8 +54,8 @@ fn next(number: usize) -> *const () {
 
 /// Finds the next library's functions. To be called by the constructor.
 pub fn find_next() {
-    for number in 0..FUNCTIONS.len() {
-        next(number);
+    for function in &FUNCTIONS {
+        next(function);
     }
 }
 

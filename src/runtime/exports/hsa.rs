@@ -7,9 +7,10 @@
 
 use crate::amd::api;
 use crate::amd::hip::next_function;
-use crate::amd::observed_calls;
+use crate::amd::observed_calls::{self, observed_functions};
 use crate::amd::queue_request::{QueueRequest, queue_create_function};
 use crate::gpu::observers::{self, Source};
+use crate::sys::loader::c_name;
 use hsa_abi::{ExecutableHandle, Queue, Status, function};
 use std::ffi::{CStr, c_char};
 
@@ -32,10 +33,9 @@ unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
 /// As in `hsa/hsa.h`.
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_init"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_init() -> Status {
-    type Init = unsafe extern "C" fn() -> Status;
+unsafe extern "C" fn devprof_hsa_init() -> Status {
     // SAFETY: the type of this function in `hsa/hsa.h`.
-    let Some(init) = (unsafe { next::<Init>(c"hsa_init") }) else {
+    let Some(init) = (unsafe { next::<function::hsa_init>(c"hsa_init") }) else {
         return Status::ERROR;
     };
     let drain = observers::drain();
@@ -48,57 +48,25 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
     status
 }
 
-/// `hsa_shut_down`.
-///
-/// # Safety
-/// As in `hsa/hsa.h`.
-#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_shut_down"))]
-#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
-    // SAFETY: the type of this function in `hsa/hsa.h`.
-    let Some(shut_down) = (unsafe { next::<function::hsa_shut_down>(c"hsa_shut_down") }) else {
-        return Status::NOT_INITIALIZED;
-    };
-    // SAFETY: ROCr's function.
-    unsafe { observed_calls::shut_down(SOURCE, shut_down) }
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),*) = $observed:ident;)*) => {$(
+        /// # Safety
+        /// As in `hsa/hsa.h`.
+        #[cfg_attr(feature = "interpose", unsafe(export_name = stringify!($name)))]
+        #[cfg_attr(not(feature = "interpose"), unsafe(export_name = concat!("devprof_", stringify!($name))))]
+        unsafe extern "C" fn $name($($argument: $type),*) -> Status {
+            // SAFETY: the type of this function in `hsa/hsa.h`.
+            let real = unsafe { next::<function::$name>(c_name(concat!(stringify!($name), "\0"))) };
+            match real {
+                // SAFETY: the program's arguments, to ROCr's function.
+                Some(real) => unsafe { observed_calls::$observed(SOURCE, real, $($argument),*) },
+                None => Status::NOT_INITIALIZED,
+            }
+        }
+    )*};
 }
 
-/// `hsa_executable_freeze`.
-///
-/// # Safety
-/// As in `hsa/hsa.h`.
-#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_executable_freeze"))]
-#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_executable_freeze(
-    executable: ExecutableHandle,
-    options: *const c_char,
-) -> Status {
-    // SAFETY: the type of this function in `hsa/hsa.h`.
-    let Some(freeze) =
-        (unsafe { next::<function::hsa_executable_freeze>(c"hsa_executable_freeze") })
-    else {
-        return Status::NOT_INITIALIZED;
-    };
-    // SAFETY: the program's arguments.
-    unsafe { observed_calls::freeze_executable(SOURCE, freeze, executable, options) }
-}
-
-/// `hsa_executable_destroy`.
-///
-/// # Safety
-/// As in `hsa/hsa.h`.
-#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_executable_destroy"))]
-#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHandle) -> Status {
-    // SAFETY: the type of this function in `hsa/hsa.h`.
-    let Some(destroy) =
-        (unsafe { next::<function::hsa_executable_destroy>(c"hsa_executable_destroy") })
-    else {
-        return Status::NOT_INITIALIZED;
-    };
-    // SAFETY: the program's argument.
-    unsafe { observed_calls::destroy_executable(SOURCE, destroy, executable) }
-}
+observed_functions!(functions);
 
 queue_create_function!(
     /// `hsa_queue_create`.
@@ -107,7 +75,7 @@ queue_create_function!(
     /// As in `hsa/hsa.h`.
     #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_create"))]
     #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-    pub fn devprof_hsa_queue_create = create_queue
+    fn devprof_hsa_queue_create = create_queue
 );
 
 /// # Safety
@@ -118,39 +86,4 @@ unsafe fn create_queue(request: &QueueRequest) -> Result<*mut Queue, Status> {
     let create = create.ok_or(Status::NOT_INITIALIZED)?;
     // SAFETY: the caller's promise.
     unsafe { observed_calls::create_queue(SOURCE, create, request) }
-}
-
-/// `hsa_queue_destroy`.
-///
-/// # Safety
-/// As in `hsa/hsa.h`.
-#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_destroy"))]
-#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_queue_destroy(queue: *mut Queue) -> Status {
-    // SAFETY: the program's argument.
-    unsafe { end_queue(c"hsa_queue_destroy", queue) }
-}
-
-/// `hsa_queue_inactivate`.
-///
-/// # Safety
-/// As in `hsa/hsa.h`.
-#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_inactivate"))]
-#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_queue_inactivate(queue: *mut Queue) -> Status {
-    // SAFETY: the program's argument.
-    unsafe { end_queue(c"hsa_queue_inactivate", queue) }
-}
-
-/// Destroys or inactivates a queue with ROCr's function of this name, and reports it.
-///
-/// # Safety
-/// As for that function in `hsa/hsa.h`, which has the type of `hsa_queue_destroy`.
-unsafe fn end_queue(name: &CStr, queue: *mut Queue) -> Status {
-    // SAFETY: the caller's promise.
-    let Some(end) = (unsafe { next::<function::hsa_queue_destroy>(name) }) else {
-        return Status::NOT_INITIALIZED;
-    };
-    // SAFETY: the program's argument.
-    unsafe { observed_calls::end_queue(SOURCE, end, queue) }
 }

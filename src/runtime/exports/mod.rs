@@ -10,9 +10,7 @@
 //! | [`dlsym`] | `dlsym`, which returns the functions of the three modules before | the shared library |
 //! | [`exec`] | `execve` and its family | the shared library |
 //!
-//! A function that replaces another one has a slot with that function's address, which the dynamic loader finds at the first
-//! use. The exported function jumps through a slot, or to a function that reads it, and leaves its arguments where they are:
-//! devprof's functions need not know all types.
+//! HIP's and roctx's functions, `dlsym` and `execve` are tables of [`replaced`] functions.
 //!
 //! The names are real in the builds of tools/build-runtime: [`hsa`] with the feature `interpose`, and [`hip`], [`cuda`],
 //! [`dlsym`] and [`exec`] with the feature `shared`. The archives must not define the latter, because their own calls would
@@ -24,16 +22,5 @@ mod entry_points;
 mod exec;
 mod hip;
 mod hsa;
+mod replaced;
 mod roctx;
-
-use std::ffi::c_void;
-
-/// A pointer of any type, or a handle.
-type P = *mut c_void;
-
-/// The address of a function.
-#[derive(Clone, Copy)]
-struct Address(*const ());
-
-// SAFETY: code does not change.
-unsafe impl Sync for Address {}

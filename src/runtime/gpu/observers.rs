@@ -209,6 +209,21 @@ pub struct CopyCall {
     pub completion: Option<u64>,
 }
 
+impl CopyCall {
+    /// A copy that is complete when the call returns.
+    pub fn new(function: &'static str, bytes: u64, source: Owner, destination: Owner) -> CopyCall {
+        CopyCall {
+            function,
+            bytes,
+            source,
+            destination,
+            is_fill: false,
+            engine: 0,
+            completion: None,
+        }
+    }
+}
+
 /// The start of a copy, for the end of the call.
 #[derive(Clone, Copy, Debug)]
 pub struct StartedCopy {

@@ -17,8 +17,9 @@ pub enum AgentId {
     Cuda { device: i32, arch: u32 },
 }
 
-/// Code objects that were loaded together.
+/// Code objects that were loaded together. Copies of devprof pass it to each other, so it has `repr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
 pub enum ExecutableId {
     /// The handle of an `hsa_executable_t`. HSA reuses it after the executable was destroyed.
     Hsa(u64),
@@ -46,10 +47,15 @@ impl ExecutableId {
     }
 }
 
-/// A map whose keys are ids. With SipHash, an archive would be 5 KB larger; ids are not chosen by an attacker.
+/// A map whose keys are ids or addresses. With SipHash, an archive would be 5 KB larger; ids are not chosen by an attacker.
 pub type IdMap<K, V> = HashMap<K, V, IdBuild>;
 pub type IdSet<K> = HashSet<K, IdBuild>;
 type IdBuild = BuildHasherDefault<IdHasher>;
+
+/// An empty map.
+pub const fn id_map<K, V>() -> IdMap<K, V> {
+    HashMap::with_hasher(BuildHasherDefault::new())
+}
 
 /// Multiplies by 2^64 divided by the golden ratio. The lowest bits of an address, and so of the product, are 0, but a map uses
 /// the lowest bits of a hash first: the product is rotated.
@@ -112,6 +118,7 @@ pub struct Agent {
 }
 
 /// The GPUs of this process.
+#[derive(Default)]
 pub struct Agents {
     /// In the runtime's order.
     pub gpus: Vec<Agent>,
@@ -131,6 +138,7 @@ pub struct Segment {
 }
 
 /// The loaded segments of all executables.
+#[derive(Default)]
 pub struct Segments {
     /// In the loader's order.
     pub found: Vec<Segment>,

@@ -172,14 +172,9 @@ impl FileId {
         }
     }
 
-    /// Whether the file at `path` is this one, unchanged.
-    pub fn is_at(&self, path: &Path) -> bool {
-        std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) == *self)
-    }
-
-    /// Whether there is another file at `path`, or this one was changed.
-    pub fn is_replaced(&self, path: &Path) -> bool {
-        std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) != *self)
+    /// The file at `path`.
+    pub fn at(path: &Path) -> Option<FileId> {
+        std::fs::metadata(path).ok().as_ref().map(FileId::of)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The program that this process executed before (`exec`), which has the same process id and so the same file names.
 
-use crate::sys::clock;
+use crate::sys::process;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// Whether a file that exists was written after this process was started, and before devprof was `loaded`. Only for a file
 /// whose name contains the process's id: another process may write any other.
@@ -10,25 +10,14 @@ pub fn has_written(path: &Path, loaded: SystemTime) -> bool {
     let age = |time: SystemTime| SystemTime::now().duration_since(time).unwrap_or_default();
     let modified = std::fs::metadata(path).and_then(|file| file.modified());
     modified.is_ok_and(|modified| {
-        modified < loaded && process_age().is_some_and(|of| age(modified) < of)
+        modified < loaded && process::age().is_some_and(|of| age(modified) < of)
     })
-}
-
-/// The time since this process was started, not counting how long it executes this program.
-fn process_age() -> Option<Duration> {
-    /// The index of the start among the fields after the program's name (proc(5): field 22).
-    const START: usize = 19;
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let fields = stat.rsplit(')').next()?;
-    let ticks: u64 = fields.split_whitespace().nth(START)?.parse().ok()?;
-    let start = Duration::from_secs(ticks) / clock::ticks_per_second()?;
-    let now = Duration::from_nanos(clock::clock_nanoseconds(clock::SINCE_BOOT));
-    now.checked_sub(start)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_file_is_older_or_newer_than_the_process() {
@@ -40,7 +29,7 @@ mod tests {
         assert!(has_written(&path, later));
         assert!(!has_written(&path, later - Duration::from_secs(3)));
         let file = std::fs::File::options().write(true).open(&path).unwrap();
-        let before = SystemTime::now() - process_age().unwrap() - Duration::from_secs(1);
+        let before = SystemTime::now() - process::age().unwrap() - Duration::from_secs(1);
         file.set_modified(before).unwrap();
         assert!(!has_written(&path, later));
     }

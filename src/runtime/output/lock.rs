@@ -1,6 +1,6 @@
 //! Locks a directory of profiles, so that processes that add to a file in it do so one after the other.
 //!
-//! The lock is that of a file that stays in the directory, taken with `fcntl`: NFS and Lustre coordinate these locks
+//! The lock is on a file that stays in the directory, taken with `fcntl`: NFS and Lustre coordinate these locks
 //! between nodes. (`flock` on a directory succeeds there, but only excludes processes of the same node. A profile itself
 //! cannot be locked: it is replaced by a rename, and while an NFS client has it open, that rename is not atomic.) If that
 //! lock is not supported, `flock` on the directory at least excludes processes of this node.

@@ -14,7 +14,6 @@ use crate::support::run_log::{self, Event};
 use crate::support::settings::Settings;
 use crate::sys::env;
 use profraw::counts;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -34,13 +33,6 @@ pub struct Profile {
     pub is_observed: bool,
 }
 
-/// A code object on one agent, for all executables that load it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Identity {
-    agent: AgentId,
-    fingerprint: u64,
-}
-
 /// A raw profile. A slot often refers several times to the same one.
 type Shared = Arc<Vec<u8>>;
 
@@ -56,8 +48,8 @@ struct Slot {
     records: usize,
     /// The sum of the counts of executables that were destroyed.
     unloaded_counts: Option<Shared>,
-    /// The counts in each executable at the last drain.
-    loaded: BTreeMap<ExecutableId, Shared>,
+    /// The counts in each executable at the last drain, sorted.
+    loaded: Vec<(ExecutableId, Shared)>,
     /// The sum: the content of the file.
     image: Shared,
     written: Option<Written>,
@@ -86,10 +78,8 @@ struct Written {
 #[derive(Default)]
 pub struct Files {
     slots: Vec<Slot>,
-    /// Indices into the slots.
-    by_identity: IdMap<Identity, Vec<usize>>,
-    /// The number of slots of each architecture.
-    counts: HashMap<String, usize>,
+    /// Indices into the slots, by agent and fingerprint.
+    by_code_object: IdMap<(AgentId, u64), Vec<usize>>,
     wait: Wait,
 }
 
@@ -106,16 +96,15 @@ impl Files {
         // For code objects whose unloading was not observed, the counts of the last drain are kept.
         if let Some(existing) = existing {
             for slot in &mut self.slots {
-                let all: Vec<_> = slot.loaded.keys().copied().collect();
-                for id in all.iter().filter(|loaded| !existing.contains(loaded)) {
-                    slot.unload(*id);
-                }
+                let all = slot.loaded.iter().map(|(id, _)| *id);
+                let unloaded: Vec<_> = all.filter(|id| !existing.contains(id)).collect();
+                unloaded.into_iter().for_each(|id| slot.unload(id));
             }
         }
         // New files are numbered in an order that is the same in each run: by fingerprint, then by agent, then by load
-        // order (the sort is stable).
-        profiles.sort_by_key(|profile| (profile.fingerprint, profile.agent));
-        let mut changed: BTreeSet<usize> = profiles
+        // order (the sort is stable). `sort_by_key` would add 7 KB to the archive.
+        profiles.sort_by_cached_key(|profile| (profile.fingerprint, profile.agent));
+        let mut changed: Vec<usize> = profiles
             .into_iter()
             .map(|profile| self.add_profile(&agents[profile.agent], profile))
             .collect();
@@ -132,20 +121,19 @@ impl Files {
             // The pattern may have changed, also for code objects that are unloaded.
             changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));
         }
+        changed.sort_unstable();
+        changed.dedup();
         self.wait.begin(settings.sync_limit);
         for n in changed {
             let slot = &mut self.slots[n];
             let (arch, records) = (slot.arch.clone(), slot.records);
             let summed = slot.sum().map_err(atomic_file::Error::from);
             match summed.and_then(|()| slot.write(&names, &mut self.wait)) {
-                Ok(Some(path)) => {
-                    outcome.written += 1;
-                    diagnostics::note(
-                        settings.verbose,
-                        format_args!("{records} records of {arch} to {}", path.display()),
-                    );
-                }
-                Ok(None) => outcome.written += 1,
+                Ok(Some(path)) => diagnostics::note(
+                    settings.verbose,
+                    format_args!("{records} records of {arch} to {}", path.display()),
+                ),
+                Ok(None) => {}
                 Err(error) => outcome.lose(format_args!(
                     "lost the counters of a code object on {arch}: {error}"
                 )),
@@ -162,29 +150,27 @@ impl Files {
 
     /// Adds a profile to its slot. Returns the slot's index.
     fn add_profile(&mut self, agent: &Agent, profile: Profile) -> usize {
-        let identity = Identity {
-            agent: agent.id,
-            fingerprint: profile.fingerprint,
-        };
-        let known = self.by_identity.entry(identity).or_default();
+        let code_object = (agent.id, profile.fingerprint);
+        let known = self.by_code_object.entry(code_object).or_default();
         let is_same =
             |&&n: &&usize| counts::check_same(&self.slots[n].image, &profile.image).is_ok();
         let n = match known.iter().find(is_same).copied() {
             Some(n) => n,
             None => {
-                let count = self.counts.entry(agent.name.clone()).or_default();
+                let mut others = self.slots.iter().rev();
+                let last = others.find(|slot| slot.arch == agent.name);
+                let number = last.map_or(0, |slot| slot.number + 1);
                 self.slots.push(Slot {
                     arch: agent.name.clone(),
-                    fingerprint: identity.fingerprint,
-                    number: *count,
+                    fingerprint: profile.fingerprint,
+                    number,
                     binary_id: None,
                     records: 0,
                     unloaded_counts: None,
-                    loaded: BTreeMap::new(),
+                    loaded: Vec::new(),
                     image: Shared::default(),
                     written: None,
                 });
-                *count += 1;
                 known.push(self.slots.len() - 1);
                 self.slots.len() - 1
             }
@@ -213,7 +199,8 @@ impl Files {
             let Some(written) = &mut slot.written else {
                 continue;
             };
-            if written.id.is_some_and(|id| id.is_replaced(&written.path)) {
+            let now = FileId::at(&written.path);
+            if written.id.is_some() && now.is_some() && now != written.id {
                 match atomic_file::write(&written.path, &written.image) {
                     Ok(id) => written.id = Some(id),
                     Err(error) => diagnostics::lost(format_args!(
@@ -231,7 +218,8 @@ impl Slot {
         if let Ok(saturated) = counts::saturate(&mut profile.image) {
             report_saturated(saturated, &self.arch);
         }
-        let last = self.loaded.get(&profile.executable);
+        let found = self.find(profile.executable).ok();
+        let last = found.map(|n| &self.loaded[n].1);
         let same = last.is_some_and(|last| **last == profile.image);
         let has_decreased =
             last.is_some_and(|last| counts::has_decreased(&profile.image, last) == Ok(true));
@@ -246,13 +234,17 @@ impl Slot {
             self.image = image.clone();
         }
         if !same {
-            self.loaded.insert(profile.executable, image);
+            match self.find(profile.executable) {
+                Ok(n) => self.loaded[n].1 = image,
+                Err(n) => self.loaded.insert(n, (profile.executable, image)),
+            }
         }
     }
 
     /// Adds up the image. If memory cannot be allocated, nothing changes.
     fn sum(&mut self) -> Result<(), OutOfMemory> {
-        let mut all = self.unloaded_counts.iter().chain(self.loaded.values());
+        let loaded = self.loaded.iter().map(|(_, image)| image);
+        let mut all = self.unloaded_counts.iter().chain(loaded);
         let Some(first) = all.next() else {
             return Ok(());
         };
@@ -268,11 +260,17 @@ impl Slot {
         Ok(())
     }
 
+    /// The index of an executable's counts, or where to insert them.
+    fn find(&self, executable: ExecutableId) -> Result<usize, usize> {
+        self.loaded.binary_search_by_key(&executable, |(id, _)| *id)
+    }
+
     /// The code object is no longer loaded by this executable.
     fn unload(&mut self, executable: ExecutableId) {
-        let Some(last) = self.loaded.remove(&executable) else {
+        let Ok(n) = self.find(executable) else {
             return;
         };
+        let (_, last) = self.loaded.remove(n);
         let Some(counts) = &self.unloaded_counts else {
             self.unloaded_counts = Some(last);
             return;
@@ -295,19 +293,11 @@ impl Slot {
         names: &Names,
         wait: &mut Wait,
     ) -> Result<Option<&Path>, atomic_file::Error> {
-        let Names {
-            target,
-            values,
-            directory,
-            loaded,
-        } = names;
-        let to = target.destination(
-            values,
-            ObjectId {
-                fingerprint: self.fingerprint,
-                build_id: self.binary_id.as_deref(),
-            },
-        );
+        let object = ObjectId {
+            fingerprint: self.fingerprint,
+            build_id: self.binary_id.as_deref(),
+        };
+        let to = names.target.destination(&names.values, object);
         if let Some(warning) = to.warning {
             diagnostics::lost(warning);
         }
@@ -315,7 +305,7 @@ impl Slot {
         if env::is_secure() && !to.path.is_absolute() {
             return Err(atomic_file::Error::Privileged(to.path));
         }
-        let host = directory.join(&to.path);
+        let host = names.directory.join(&to.path);
         if to.merge {
             return self.add_to_shared(&host, wait);
         }
@@ -324,12 +314,14 @@ impl Slot {
         let is_current = |written: &Written| {
             written.path == path
                 && written.image == self.image
-                && (self.loaded.is_empty() || written.id.is_some_and(|id| id.is_at(&path)))
+                && (self.loaded.is_empty()
+                    || written.id.is_some() && written.id == FileId::at(&path))
         };
         if self.written.as_ref().is_some_and(is_current) || !is_wanted(&host, &path)? {
             return Ok(None);
         }
-        if target.names_process() && earlier_program::has_written(&path, *loaded) {
+        let names_process = names.target.names_process();
+        if names_process && earlier_program::has_written(&path, names.loaded) {
             diagnostics::lost(format_args!(
                 "{} is replaced: it has the counts of the program that this process executed before (exec); with %m in the name, the counts are added up",
                 path.display()
@@ -444,10 +436,7 @@ mod tests {
             slot.sum().unwrap();
             slot.record_write("x".into(), None, Event::Wrote);
             assert_eq!(**slot.image, *image);
-            let others = [
-                &slot.loaded[&ExecutableId::Hsa(3)],
-                &slot.written.as_ref().unwrap().image,
-            ];
+            let others = [&slot.loaded[0].1, &slot.written.as_ref().unwrap().image];
             assert!(others.iter().all(|other| Arc::ptr_eq(other, &slot.image)));
         }
         slot.unload(ExecutableId::Hsa(3));

@@ -65,7 +65,7 @@ impl Target {
     /// The runtime provides only the expanded name. Therefore devprof expands the patterns that the runtime may have
     /// read, and uses the one that results in its name. If there is none, the program has set the name: devprof uses
     /// that name. If it contains the program's signature, it is a file in a merge pool, and the signature is replaced
-    /// with that of the code object. (%p and %b in a name that the program sets stay expanded, and %c in it is not
+    /// with the code object's. (%p and %b in a name that the program sets stay expanded, and %c in it is not
     /// detected.)
     ///
     /// If the runtime cannot be accessed, the program has none, or devprof is preloaded and the runtime's symbols are

@@ -39,7 +39,7 @@ pub fn register(entry: *const c_void) {
     }
     if let Some(library) = loader::exporting_library(c"InitializeInjection", entry) {
         if HAS_TRACE && settings().is_traced() && settings().tracing.markers {
-            match env::env(NVTX_INJECTION).filter(|value| !value.is_empty()) {
+            match env::not_empty(NVTX_INJECTION) {
                 None if env::set_env(c"NVTX_INJECTION64_PATH", library.as_os_str()) => {}
                 None => diagnostics::lost(
                     "DEVPROF_TRACE_MARKERS: markers of NVTX are not recorded, because libdevprof.so was loaded when the program was already running; preload it (devprof run --trace does)",
@@ -62,7 +62,7 @@ pub fn used() {
     report_untraced();
     guarded(Cost::Counters, (), || {
         if HAS_TRACE && lifecycle::is_owner() && leader::leads() {
-            let tool = env::env(nvidia::INJECTION).filter(|value| !value.is_empty());
+            let tool = env::not_empty(nvidia::INJECTION);
             let own = loader::path_of(used as *const c_void);
             let file = |path: &Path| std::fs::canonicalize(path).ok();
             // The driver ignores a file that does not exist.

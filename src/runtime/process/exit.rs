@@ -1,9 +1,9 @@
 //! The end of the process.
 
+use super::handler::report_if_interrupted;
 use super::leader;
 use super::lifecycle;
 use super::request::Request;
-use super::requests::report_if_interrupted;
 use super::snapshot;
 use super::tool;
 use crate::amd::wait;
@@ -59,7 +59,7 @@ pub extern "C" fn at_close() {
 }
 
 /// Runs after all exit handlers.
-pub fn after_exit() {
+pub extern "C" fn after_exit() {
     guarded(Cost::Counters, (), || {
         if lifecycle::is_owner() && !report_if_interrupted() {
             // LLVM's collector may be in the program, too. Its files have the same names and fewer records.

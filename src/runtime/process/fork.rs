@@ -11,15 +11,10 @@ use super::request::Request;
 use super::snapshot;
 use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
-use crate::sys::exit;
 use crate::trace;
 
-/// Registers the handler.
-pub fn register() {
-    exit::in_forked_child(in_child);
-}
-
-unsafe extern "C" fn in_child() {
+/// The handler of the child.
+pub unsafe extern "C" fn in_child() {
     // Copies that do not lead may have state that this one does not know.
     if leader::leads() && lifecycle::is_new_in_child() {
         return;

@@ -2,8 +2,8 @@
 //! library. The first copy leads; the others send it their requests. The copies find each other by an ELF note in the
 //! file of each, so symbol visibility does not matter. FFI between the copies.
 
-use super::request::{Fields, REFUSED, Request, VERSION};
-use super::requests;
+use super::handler;
+use super::request::{KINDS, REFUSED, Request, VERSION};
 use crate::sys::loader;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -17,8 +17,8 @@ pub struct Instance {
     leads: AtomicU32,
     /// Not 0: a trace was requested, and this copy is the one that records it.
     traces: AtomicU32,
-    /// Takes a packed [`Request`].
-    handle: extern "C" fn(u32, u64, u64, u32) -> u64,
+    /// Takes a [`Request`].
+    handle: unsafe extern "C" fn(*const Request) -> u64,
 }
 
 static INSTANCE: Instance = Instance {
@@ -92,14 +92,11 @@ pub fn leads() -> bool {
 pub fn request(request: Request) -> u64 {
     let leader = LEADER.load(Ordering::Acquire);
     if !leader.is_null() {
-        let (kind, fields) = request.pack();
         // SAFETY: the leader stays loaded (see `startup`), and has this version.
-        return unsafe {
-            ((*leader).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flags)
-        };
+        return unsafe { ((*leader).handle)(&raw const request) };
     }
     if leads() {
-        return requests::handle(request);
+        return handler::handle(request);
     }
     match (request, OTHER_VERSION_LEADS.load(Ordering::Acquire)) {
         // The caller needs an answer.
@@ -116,7 +113,7 @@ pub fn set_traces() {
 /// Sends a request to the copy that records the trace, which need not lead. Without one, the answer is 0.
 pub fn request_to_trace(request: Request) -> u64 {
     if INSTANCE.traces.load(Ordering::Relaxed) != 0 {
-        return requests::handle(request);
+        return handler::handle(request);
     }
     for other in loader::notes(c"devprof", 1) {
         let other = other.cast::<Instance>();
@@ -124,22 +121,27 @@ pub fn request_to_trace(request: Request) -> u64 {
         // stays loaded while the program runs, if it is preloaded, or else until HSA is shut down.
         unsafe {
             if (*other).version == VERSION && (*other).traces.load(Ordering::Acquire) != 0 {
-                let (kind, fields) = request.pack();
-                return ((*other).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flags);
+                return ((*other).handle)(&raw const request);
             }
         }
     }
-    match OTHER_VERSION_LEADS.load(Ordering::Acquire) {
-        // That copy may have a trace.
-        true => REFUSED,
-        false => 0,
+    // A copy of another version may have a trace.
+    if OTHER_VERSION_LEADS.load(Ordering::Acquire) {
+        REFUSED
+    } else {
+        0
     }
 }
 
-extern "C" fn handle(kind: u32, first: u64, second: u64, flags: u32) -> u64 {
-    match Request::unpack(kind, Fields::new([first, second], flags)) {
-        Some(request) => requests::handle(request),
-        None => REFUSED,
+/// # Safety
+/// `request` is a request of a copy of this version.
+unsafe extern "C" fn handle(request: *const Request) -> u64 {
+    // SAFETY: the caller's promise. A request begins with its kind (`repr(u32)`).
+    unsafe {
+        if *request.cast::<u32>() >= KINDS {
+            return REFUSED;
+        }
+        handler::handle(*request)
     }
 }
 
@@ -153,8 +155,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_request_is_refused() {
-        assert_eq!(handle(u32::MAX, 0, 0, 0), REFUSED);
+    fn a_request_begins_with_its_kind_and_an_unknown_one_is_refused() {
+        let last = Request::TimeLeft {};
+        // SAFETY: a request begins with its kind.
+        assert_eq!(unsafe { *(&raw const last).cast::<u32>() }, KINDS - 1);
+        for kind in [KINDS, u32::MAX] {
+            let request = [u64::from(kind), 0, 0, 0];
+            // SAFETY: only the kind is read.
+            let answer = unsafe { handle(request.as_ptr().cast()) };
+            assert_eq!(answer, REFUSED);
+        }
         assert_eq!(status(REFUSED), -1);
     }
 

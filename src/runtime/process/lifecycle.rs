@@ -198,7 +198,7 @@ impl State {
             return;
         }
         // If this fails, the current drain can still succeed, and perhaps later ones.
-        match hsa.hold() {
+        match hsa.api.hold() {
             Ok(()) => self.hsa.is_held = true,
             Err(error) => diagnostics::note(settings().verbose, error),
         }
@@ -310,7 +310,7 @@ pub fn begin_transition() {
 /// Whether HSA is initialized, or a query of it fails.
 fn may_be_initialized(hsa: &Option<Result<&Hsa, Error>>) -> bool {
     match hsa {
-        Some(Ok(hsa)) => hsa.is_initialized().unwrap_or(true),
+        Some(Ok(hsa)) => hsa.api.is_initialized().unwrap_or(true),
         _ => false,
     }
 }
@@ -383,7 +383,7 @@ pub fn query_hsa() -> Option<bool> {
         return Some(false);
     }
     match hsa_runtime::find() {
-        Some(Ok(hsa)) => hsa.is_initialized().ok(),
+        Some(Ok(hsa)) => hsa.api.is_initialized().ok(),
         _ => Some(false),
     }
 }
@@ -419,7 +419,7 @@ pub fn executable_frozen(executable: ExecutableId, generation: u64) -> bool {
         if now != generation && now != 0 {
             return false;
         }
-        // The id may be that of an executable whose destruction was not reported, or not yet.
+        // An earlier executable may have had the id, and its destruction was not reported, or not yet.
         state.remove(executable);
         state.executables.generation += 1;
         let generation = state.executables.generation;
@@ -604,7 +604,7 @@ fn enter_hsa(hsa: &Hsa, kind: DrainKind) -> Result<Option<MutexGuard<'static, St
     let is_up = match state.known_hsa_state() {
         Some(is_up) => is_up,
         None if state.hsa.is_expected && state.ending.is_none() => false,
-        None => hsa.is_initialized()?,
+        None => hsa.api.is_initialized()?,
     };
     if is_up {
         WAS_UP.store(true, Ordering::Relaxed);

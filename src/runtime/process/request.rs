@@ -5,117 +5,29 @@ use crate::gpu::runtime::ExecutableId;
 /// The answer of a copy that does not know a request or cannot handle it.
 pub const REFUSED: u64 = u64::MAX;
 
-/// Defines the requests, how they are packed, and [`VERSION`]. The version is a hash of devprof's version and of this
-/// definition, so copies with different requests have different versions.
+/// Defines the requests and [`VERSION`]. The version is a hash of devprof's version and of this definition, so copies with
+/// different requests have different versions. Copies of the same version pass requests by address, so the layout must not
+/// depend on the compiler: all types have `repr`.
 macro_rules! requests {
     ($(#[$all:meta])* { $($(#[$doc:meta])* $kind:literal $name:ident($($field:ident: $type:tt),*);)* }) => {
         $(#[$all])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
         pub enum Request {
-            $($(#[$doc])* $name { $($field: $type),* },)*
+            $($(#[$doc])* $name { $($field: $type),* } = $kind,)*
         }
 
-        impl Request {
-            /// Its kind and its fields.
-            pub fn pack(self) -> (u32, Fields) {
-                let mut fields = Fields::default();
-                let kind = match self {
-                    $(Request::$name { $($field),* } => {
-                        $($field.put(&mut fields);)*
-                        $kind
-                    })*
-                };
-                fields.used = 0;
-                (kind, fields)
-            }
-
-            pub fn unpack(kind: u32, mut fields: Fields) -> Option<Request> {
-                Some(match kind {
-                    $($kind => Request::$name { $($field: <$type>::take(&mut fields)?),* },)*
-                    _ => return None,
-                })
-            }
-        }
+        /// The requests have the kinds from 0 to this, exclusively.
+        pub const KINDS: u32 = [$($kind),*].len() as u32;
 
         /// The version of the requests.
         pub const VERSION: u32 = fingerprint(concat!(
             env!("CARGO_PKG_VERSION"),
+            "by address",
             $(stringify!($kind $name($($field: $type),*);),)*
         ));
     };
 }
-
-/// A request's fields, as one copy passes them to another: up to two numbers, and flags.
-#[derive(Clone, Copy, Default)]
-pub struct Fields {
-    pub numbers: [u64; 2],
-    /// How many of `numbers` were packed or unpacked.
-    used: usize,
-    pub flags: u32,
-}
-
-impl Fields {
-    pub fn new(numbers: [u64; 2], flags: u32) -> Fields {
-        Fields {
-            numbers,
-            used: 0,
-            flags,
-        }
-    }
-}
-
-trait Field: Sized {
-    fn put(self, fields: &mut Fields);
-    fn take(fields: &mut Fields) -> Option<Self>;
-}
-
-impl Field for u64 {
-    fn put(self, fields: &mut Fields) {
-        fields.numbers[fields.used] = self;
-        fields.used += 1;
-    }
-
-    fn take(fields: &mut Fields) -> Option<u64> {
-        let number = fields.numbers.get(fields.used).copied();
-        fields.used += 1;
-        number
-    }
-}
-
-impl Field for bool {
-    fn put(self, fields: &mut Fields) {
-        fields.flags |= if self { IS_TRUE } else { 0 };
-    }
-
-    fn take(fields: &mut Fields) -> Option<bool> {
-        Some(fields.flags & IS_TRUE != 0)
-    }
-}
-
-impl Field for ExecutableId {
-    fn put(self, fields: &mut Fields) {
-        match self {
-            ExecutableId::Hsa(handle) => handle.put(fields),
-            ExecutableId::Cuda(n) => {
-                u64::from(n).put(fields);
-                fields.flags |= IS_CUDA;
-            }
-        }
-    }
-
-    fn take(fields: &mut Fields) -> Option<ExecutableId> {
-        let number = u64::take(fields)?;
-        Some(if fields.flags & IS_CUDA != 0 {
-            ExecutableId::Cuda(number as u32)
-        } else {
-            ExecutableId::Hsa(number)
-        })
-    }
-}
-
-/// Bits of [`Fields::flags`]: the value of a `bool`, and whether an executable is a module of CUDA.
-const IS_TRUE: u32 = 1;
-const IS_CUDA: u32 = 2;
 
 requests! {
     /// A request. Queues are passed by address.
@@ -198,48 +110,6 @@ const fn fingerprint(text: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_request_is_the_same_after_packing() {
-        let all = [
-            Request::Collect {},
-            Request::Reset {},
-            Request::Frozen {
-                executable: ExecutableId::Hsa(7),
-                generation: 8,
-            },
-            Request::Freezing {
-                executable: ExecutableId::Hsa(7),
-            },
-            Request::Destroyed {
-                executable: ExecutableId::Cuda(9),
-                generation: 10,
-                is_success: true,
-            },
-            Request::QueueCreated {
-                queue: 4,
-                callback: 5,
-                is_single_producer: true,
-            },
-            Request::IsOwnCopy {},
-            Request::SetRecording { on: true },
-            Request::FlushTrace {},
-            Request::CudaInitializing {},
-            Request::CodeLoaded {},
-            Request::CudaUsed { is_other: true },
-            Request::CudaStarting {},
-            Request::MayBeUp {},
-            Request::BeforeExec {},
-            Request::Exiting {},
-            Request::TimeLeft {},
-        ];
-        for request in all {
-            let (kind, fields) = request.pack();
-            assert_eq!(Request::unpack(kind, fields), Some(request));
-        }
-        let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 28);
-    }
 
     #[test]
     fn the_version_depends_on_the_definition() {

@@ -2,7 +2,7 @@
 
 use super::leader::{self, Leader};
 use super::request::Request;
-use super::{cuda, exit, fork, lifecycle, observers, requests, tool};
+use super::{cuda, exit, fork, handler, lifecycle, observers, tool};
 use crate::gpu;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
@@ -35,16 +35,16 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) -> bool {
     }
     lifecycle::set_owner();
     gpu::observers::set(&observers::Drain, &observers::TRACE);
-    requests::set_exit_handler(exit::at_exit);
-    fork::register();
+    handler::set_exit_handler(exit::at_exit);
+    sys::exit::in_forked_child(fork::in_child);
     if let Leader::Other = leader {
-        requests::register_at_exit(exit::at_close);
+        handler::register_at_exit(exit::at_close);
         // Exit handlers run in the reverse order of their registration: the drain runs before all earlier handlers.
         leader::request(Request::RegisterExit {});
     } else {
         // The other copies have pointers to this one.
         loader::keep_loaded(start as *const c_void);
-        requests::register_exit_handler();
+        handler::register_exit_handler();
         if !sys::exit::at_quick_exit(exit::at_exit) {
             diagnostics::lost(
                 "cannot register a handler for quick_exit: device counters are not written if the program calls it",

@@ -1,11 +1,11 @@
 //! devprof's shared library as a tool of ROCr.
 
+use super::handler::register_exit_handler;
 use super::leader;
 use super::lifecycle;
 use super::request::Request;
-use super::requests::register_exit_handler;
 use crate::amd::tools_variable::with_tool;
-use crate::amd::{api, copy_hooks, saved_api_table, tool_hooks, trace_hooks};
+use crate::amd::{api, copy_hooks, tables, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
@@ -77,45 +77,42 @@ pub unsafe fn on_load(table: *mut ApiPrefix) {
         }
         WAS_LOADED.store(true, Ordering::Relaxed);
         // SAFETY: ROCr's table, which tools may change in OnLoad.
-        let has_hooks = unsafe {
-            api::save_tables(table);
-            tool_hooks::install(table)
-        };
-        if has_hooks {
+        let mut found = unsafe { tables::tables(table) };
+        if let Some((core, amd)) = &mut found {
+            // SAFETY: as above.
+            unsafe {
+                api::save_tables(core, amd);
+                tool_hooks::install(core, amd);
+            }
             HAS_HOOKS.store(true, Ordering::Relaxed);
             leader::request(Request::ToolLoaded {});
         } else {
             lifecycle::do_not_expect_tool();
         }
         register_exit_handler();
-        if let Some(pattern) = &settings().trace {
-            // SAFETY: as above.
-            unsafe { start_trace(table, pattern) };
+        let Some(pattern) = &settings().trace else {
+            return;
+        };
+        let Some((core, amd)) = found else {
+            diagnostics::lost(
+                "DEVPROF_TRACE: devprof does not support the version of this HSA runtime's API tables; the program is not traced",
+            );
+            return trace::calls::turn_off();
+        };
+        // SAFETY: as above. The slots were found in these tables.
+        unsafe { tables::save(core, amd, tool_hooks::queue_function_slots()) };
+        if !trace::start(pattern) {
+            return trace::calls::turn_off();
         }
-    });
-}
-
-/// # Safety
-/// `table` is ROCr's, in `OnLoad`.
-unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
-    // SAFETY: the caller's promise.
-    if !unsafe { saved_api_table::save(table) } {
-        diagnostics::lost(
-            "DEVPROF_TRACE: devprof does not support the version of this HSA runtime's API tables; the program is not traced",
-        );
-        trace::calls::turn_off();
-    } else if trace::start(pattern) {
-        // SAFETY: the caller's promise.
-        unsafe { trace_hooks::install(table) };
+        // SAFETY: as above. The tables are saved.
+        unsafe { trace_hooks::install(core, amd) };
         if settings().tracing.copies {
             // SAFETY: as above.
-            unsafe { copy_hooks::install(table) };
+            unsafe { copy_hooks::install(core, amd) };
             trace::copies::start();
         }
         trace::calls::start();
-    } else {
-        trace::calls::turn_off();
-    }
+    });
 }
 
 /// HSA was shut down. Its functions must not be called any more; everything was drained before.

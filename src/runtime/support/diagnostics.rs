@@ -30,8 +30,6 @@ fn report(what: &dyn Display) {
 /// How a drain ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Code objects whose profile was written.
-    pub written: usize,
     /// Losses that were reported, one line each.
     pub lost: usize,
 }

@@ -33,7 +33,7 @@ pub struct Environment {
 impl Environment {
     pub fn now() -> Environment {
         Environment {
-            pattern: env::env(settings::PROFILE_FILE.name).filter(|pattern| !pattern.is_empty()),
+            pattern: env::not_empty(settings::PROFILE_FILE.name),
             values: Values::now(),
         }
     }

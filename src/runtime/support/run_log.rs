@@ -1,7 +1,7 @@
 //! Appends to the run log, the file or directory that DEVPROF_LOG names. [`runlog`] has the format.
 
 use super::sync::lock;
-use crate::sys::env::env;
+use crate::sys::env::not_empty;
 use crate::sys::writes;
 pub use runlog::Event;
 use runlog::{Entry, entries};
@@ -15,8 +15,8 @@ use std::sync::{Mutex, Once, OnceLock};
 /// The log's name. It is not one of the settings, because reading those reports invalid values in the log.
 fn log() -> Option<&'static Path> {
     static LOG: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let read = || env(settings::LOG.name).filter(|name| !name.is_empty());
-    LOG.get_or_init(|| read().map(PathBuf::from)).as_deref()
+    LOG.get_or_init(|| not_empty(settings::LOG.name).map(PathBuf::from))
+        .as_deref()
 }
 
 /// Appends an entry, unless this process has appended the same one. Does nothing without a log, or if the log was

@@ -2,7 +2,7 @@
 
 use super::diagnostics;
 use super::environment::Environment;
-use crate::sys::env::env;
+use crate::sys::env::{env, not_empty};
 use settings::Variable;
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -39,7 +39,7 @@ pub struct Settings {
     /// DEVPROF_COUNTER_COPIES_MB: the memory for copies of counters on each GPU, in bytes. 0: there are no copies.
     pub copies_budget: u64,
     /// True unless DEVPROF_SIGNALS=0: drain when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process. A handler is
-    /// installed for those of them that have their default action when the first code object is loaded.
+    /// installed for each that has its default action when the first code object is loaded.
     pub signals: bool,
 }
 
@@ -111,11 +111,11 @@ impl Settings {
             disabled: is_on(settings::DISABLE),
             loaded: SystemTime::now(),
             environment: Environment::now(),
-            trace: env(settings::TRACE.name).filter(|pattern| !pattern.is_empty()),
-            cupti: env(settings::CUPTI.name).filter(|path| !path.is_empty()),
+            trace: not_empty(settings::TRACE.name),
+            cupti: not_empty(settings::CUPTI.name),
             hip_devices: ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
                 .into_iter()
-                .find_map(|name| env(name).filter(|list| !list.is_empty())),
+                .find_map(not_empty),
             tracing: Tracing::from_env(),
             verbose: env(settings::VERBOSE.name).is_some(),
             sync_limit: milliseconds(settings::SYNC).unwrap_or(SYNC_LIMIT),

@@ -7,16 +7,6 @@ pub const CLOCKS: [libc::clockid_t; 3] = [
     libc::CLOCK_MONOTONIC_RAW,
 ];
 
-/// The clock that has run since the system was started.
-pub const SINCE_BOOT: libc::clockid_t = libc::CLOCK_BOOTTIME;
-
-/// The unit of times in /proc. `None` if it is unknown.
-pub fn ticks_per_second() -> Option<u32> {
-    // SAFETY: only returns a value.
-    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    u32::try_from(ticks).ok().filter(|&ticks| ticks > 0)
-}
-
 /// A clock's time in nanoseconds.
 pub fn clock_nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {

@@ -10,6 +10,11 @@ pub fn env(name: &str) -> Option<OsString> {
     (!is_secure()).then(|| std::env::var_os(name)).flatten()
 }
 
+/// An environment variable that is not empty. See [`env`].
+pub fn not_empty(name: &str) -> Option<OsString> {
+    env(name).filter(|value| !value.is_empty())
+}
+
 /// Whether an environment variable is set and not empty. `None`: the C library has not set up the environment yet.
 /// Allocates nothing and does not call `getenv`, which a program may define with `dlsym`.
 pub fn is_set(name: &str) -> Option<bool> {

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 
 // Weak references to compiler-rt's host runtime (InstrProfilingFile.c, InstrProfilingMerge.c, InstrProfilingNameVar.c).
 // They are null if the program is not linked with it. Its symbols are hidden, so devprof's shared library cannot see
-// those of the program.
+// the program's.
 std::arch::global_asm!(
     ".pushsection .data.rel.ro.devprof_host,\"aw\",@progbits",
     ".weak __llvm_profile_get_filename",
@@ -56,9 +56,9 @@ pub fn find() -> Option<Runtime> {
     // SAFETY: `get` returns null, a C string that the caller frees, or an empty literal if there is no name. The
     // variable is a constant C string. The signature is computed from the program's sections.
     unsafe {
-        let text = |text: *const c_char| match text.is_null() {
-            true => Vec::new(),
-            false => CStr::from_ptr(text).to_bytes().to_vec(),
+        let text = |text: *const c_char| {
+            let text = (!text.is_null()).then(|| CStr::from_ptr(text).to_bytes().to_vec());
+            text.unwrap_or_default()
         };
         let current = get();
         let name = text(current);

@@ -3,6 +3,80 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
 
+/// A loaded file, as the dynamic linker describes it.
+pub struct Described<'a> {
+    info: &'a libc::dl_phdr_info,
+    /// How many bytes of the description are valid.
+    size: usize,
+}
+
+/// Calls `visit` for each loaded file, in the order of loading, until it returns true.
+pub fn visit(mut visit: &mut dyn FnMut(Described) -> bool) {
+    unsafe extern "C" fn call(
+        info: *mut libc::dl_phdr_info,
+        size: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `data` is the function that was passed to `visit`; the dynamic linker describes a loaded file.
+        unsafe {
+            let (visit, info) = (
+                &mut *data.cast::<&mut dyn FnMut(Described) -> bool>(),
+                &*info,
+            );
+            c_int::from(visit(Described { info, size }))
+        }
+    }
+    // SAFETY: `call` gets the function passed here.
+    unsafe { libc::dl_iterate_phdr(Some(call), (&raw mut visit).cast()) };
+}
+
+impl<'a> Described<'a> {
+    /// Its path as the loader has recorded it. The program's is empty.
+    pub fn name(&self) -> Option<&'a CStr> {
+        let name = self.info.dlpi_name;
+        // SAFETY: null or a C string.
+        (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
+    }
+
+    /// How many files were loaded until now, if the C library reports that.
+    pub fn number_loaded(&self) -> Option<u64> {
+        let end = std::mem::offset_of!(libc::dl_phdr_info, dlpi_adds) + size_of::<u64>();
+        (self.size >= end).then_some(self.info.dlpi_adds)
+    }
+
+    /// The addresses of its segments of this type (`PT_…`).
+    pub fn segments(&self, kind: u32) -> impl Iterator<Item = Range<usize>> + use<'a> {
+        let base = self.info.dlpi_addr;
+        let headers = if self.info.dlpi_phdr.is_null() {
+            &[]
+        } else {
+            // SAFETY: the file's program headers, which are mapped.
+            unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) }
+        };
+        let segments = headers.iter().filter(move |of| of.p_type == kind);
+        segments.map(move |header| {
+            let start = base.wrapping_add(header.p_vaddr) as usize;
+            start..start.saturating_add(header.p_memsz as usize)
+        })
+    }
+
+    /// Whether a range is inside a loaded segment.
+    pub fn is_loaded(&self, range: &Range<usize>) -> bool {
+        let contains = |of: Range<usize>| of.start <= range.start && range.end <= of.end;
+        self.segments(libc::PT_LOAD).any(contains)
+    }
+
+    /// The bytes of a range. `None` if it is not loaded.
+    ///
+    /// # Safety
+    /// The range is readable, if it is loaded, and stays so.
+    pub unsafe fn bytes(&self, range: Range<usize>) -> Option<&'a [u8]> {
+        // SAFETY: inside a loaded segment, and the caller's promise.
+        self.is_loaded(&range)
+            .then(|| unsafe { std::slice::from_raw_parts(range.start as *const u8, range.len()) })
+    }
+}
+
 /// Tags of the dynamic section (elf.h).
 mod tag {
     pub const NULL: u64 = 0;
@@ -25,19 +99,12 @@ struct LoadedFiles(Vec<LoadedFile>);
 
 impl LoadedFiles {
     fn now() -> LoadedFiles {
-        unsafe extern "C" fn visit(
-            info: *mut libc::dl_phdr_info,
-            _: usize,
-            data: *mut c_void,
-        ) -> c_int {
-            // SAFETY: `data` is the list of `now`; the dynamic linker describes a loaded file.
-            unsafe { (*data.cast::<LoadedFiles>()).0.push(read(&*info)) };
-            0
-        }
-        let mut files = LoadedFiles(Vec::new());
-        // SAFETY: `visit` gets the pointer passed here.
-        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut files).cast()) };
-        files
+        let mut files = Vec::new();
+        visit(&mut |file| {
+            files.push(read(&file));
+            false
+        });
+        LoadedFiles(files)
     }
 
     /// The index of the file that contains `address`.
@@ -68,63 +135,47 @@ fn last_component(path: &CStr) -> Option<CString> {
     CString::new(name).ok().filter(|name| !name.is_empty())
 }
 
-/// # Safety
-/// `info` describes a loaded file.
-unsafe fn read(info: &libc::dl_phdr_info) -> LoadedFile {
-    let base = info.dlpi_addr;
-    let headers = match info.dlpi_phdr.is_null() {
-        true => &[],
-        // SAFETY: the file's program headers, which are mapped.
-        false => unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) },
-    };
-    let range_of = |header: &libc::Elf64_Phdr| {
-        let start = base.wrapping_add(header.p_vaddr) as usize;
-        start..start.saturating_add(header.p_memsz as usize)
-    };
-    let segments = headers.iter().filter(|of| of.p_type == libc::PT_LOAD);
+fn read(described: &Described) -> LoadedFile {
     let mut file = LoadedFile {
-        segments: segments.map(range_of).collect(),
+        segments: described.segments(libc::PT_LOAD).collect(),
         names: Vec::new(),
         needed: Vec::new(),
     };
-    if !info.dlpi_name.is_null() {
-        // SAFETY: a C string.
-        file.names
-            .extend(last_component(unsafe { CStr::from_ptr(info.dlpi_name) }));
-    }
-    let is_loaded = |range: &Range<usize>| {
-        let contains = |of: &Range<usize>| of.start <= range.start && range.end <= of.end;
-        file.segments.iter().any(contains)
-    };
-    let dynamic = headers.iter().find(|of| of.p_type == libc::PT_DYNAMIC);
-    let Some(dynamic) = dynamic.map(range_of).filter(is_loaded) else {
+    file.names.extend(described.name().and_then(last_component));
+    let dynamic = described.segments(libc::PT_DYNAMIC).next();
+    // SAFETY: the loader reads the dynamic section, too.
+    let Some(entries) = dynamic.and_then(|range| unsafe { described.bytes(range) }) else {
         return file;
     };
-    // SAFETY: inside of a loaded segment: pairs of a tag and a value.
-    let entries = unsafe {
-        std::slice::from_raw_parts(
-            dynamic.start as *const [u64; 2],
-            dynamic.len() / size_of::<[u64; 2]>(),
-        )
+    let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+    // Pairs of a tag and a value.
+    let pairs = entries.as_chunks().0.as_chunks().0.iter();
+    let entries = pairs.map(|[tag, value]| (word(tag), word(value)));
+    let entries = entries.take_while(|(tag, _)| *tag != tag::NULL);
+    let value = |wanted| {
+        entries
+            .clone()
+            .find(|(tag, _)| *tag == wanted)
+            .map(|of| of.1)
     };
-    let entries = || entries.iter().take_while(|[tag, _]| *tag != tag::NULL);
-    let value = |wanted| entries().find(|[tag, _]| *tag == wanted).map(|of| of[1]);
     let (Some(address), Some(size)) = (value(tag::STRTAB), value(tag::STRSZ)) else {
         return file;
     };
     // The loader adds the base to the address, unless the section is read-only.
-    let candidates = [address, base.wrapping_add(address)].map(|start| start as usize);
-    let mut tables = candidates.map(|start| start..start.saturating_add(size as usize));
-    let Some(table) = tables.iter_mut().find(|table| is_loaded(table)) else {
+    let candidates = [address, described.info.dlpi_addr.wrapping_add(address)];
+    let table = candidates.into_iter().find_map(|start| {
+        let start = start as usize;
+        // SAFETY: the loader reads the names, too.
+        unsafe { described.bytes(start..start.saturating_add(size as usize)) }
+    });
+    let Some(table) = table else {
         return file;
     };
-    // SAFETY: inside of a loaded segment.
-    let table = unsafe { std::slice::from_raw_parts(table.start as *const u8, table.len()) };
     let text = |offset: u64| {
         let rest = table.get(usize::try_from(offset).ok()?..)?;
         last_component(CStr::from_bytes_until_nul(rest).ok()?)
     };
-    for &[tag, offset] in entries() {
+    for (tag, offset) in entries {
         match tag {
             tag::NEEDED => file.needed.extend(text(offset)),
             tag::SONAME => file.names.extend(text(offset)),

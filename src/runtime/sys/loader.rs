@@ -2,7 +2,8 @@
 
 use super::elf_notes::Notes;
 use super::env::env;
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use super::loaded_files;
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -117,115 +118,53 @@ pub fn is_preloaded(library: &Path) -> bool {
 /// The addresses that the notes of this name and type in all loaded files point to. A note's description is the distance
 /// from the description to the address, 8 bytes.
 pub fn notes(name: &CStr, kind: u32) -> Vec<*const c_void> {
-    struct Search<'a> {
-        name: &'a [u8],
-        kind: u32,
-        found: Vec<*const c_void>,
-    }
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        data: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `data` is the search that `notes` passed; the dynamic linker passes a file's program headers, whose
-        // segments are mapped.
-        let (search, base, headers) = unsafe {
-            let info = &*info;
-            let headers = match info.dlpi_phdr.is_null() {
-                true => &[],
-                false => std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()),
-            };
-            (&mut *data.cast::<Search>(), info.dlpi_addr, headers)
-        };
-        let loaded = |from: u64, size: u64| {
-            headers.iter().any(|header| {
-                let start = base.wrapping_add(header.p_vaddr);
-                header.p_type == libc::PT_LOAD
-                    && from >= start
-                    && size <= header.p_memsz
-                    && from - start <= header.p_memsz - size
-            })
-        };
-        for header in headers
-            .iter()
-            .filter(|header| header.p_type == libc::PT_NOTE)
-        {
-            let start = base.wrapping_add(header.p_vaddr);
-            if !loaded(start, header.p_memsz) {
-                continue;
-            }
-            // SAFETY: inside a loaded segment; notes are readable.
-            let bytes =
-                unsafe { std::slice::from_raw_parts(start as *const u8, header.p_memsz as usize) };
+    let mut found = Vec::new();
+    loaded_files::visit(&mut |file| {
+        for segment in file.segments(libc::PT_NOTE) {
+            let start = segment.start;
+            // SAFETY: notes are readable.
+            let bytes = unsafe { file.bytes(segment) }.unwrap_or_default();
             for note in Notes::new(bytes) {
-                if (note.kind, note.name) != (search.kind, search.name) {
-                    continue;
-                }
-                let Some(Ok(distance)) = note.description.map(<[u8; 8]>::try_from) else {
-                    continue;
-                };
-                let target = start
-                    .wrapping_add(note.description_offset)
-                    .wrapping_add(u64::from_le_bytes(distance));
-                if loaded(target, 8) {
-                    search.found.push(target as *const c_void);
+                let description = note.description.map(<[u8; 8]>::try_from);
+                if let Some(Ok(distance)) = description
+                    && (note.kind, note.name) == (kind, name.to_bytes_with_nul())
+                {
+                    let target = start
+                        .wrapping_add(note.description_offset as usize)
+                        .wrapping_add(u64::from_le_bytes(distance) as usize);
+                    if file.is_loaded(&(target..target.saturating_add(8))) {
+                        found.push(target as *const c_void);
+                    }
                 }
             }
         }
-        0
-    }
-    let mut search = Search {
-        name: name.to_bytes_with_nul(),
-        kind,
-        found: Vec::new(),
-    };
-    // SAFETY: `visit` gets the pointer passed here.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
+        false
+    });
+    found
 }
 
 /// The paths of all loaded libraries, as the dynamic loader knows them.
 pub fn libraries() -> Vec<PathBuf> {
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        data: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `data` is the list of `libraries`; the dynamic linker passes a file's name, null or a C string.
-        unsafe {
-            let (paths, name) = (&mut *data.cast::<Vec<PathBuf>>(), (*info).dlpi_name);
-            // The program's name is empty; that of the vDSO is no path.
-            if !name.is_null() && !libc::strchr(name, c_int::from(b'/')).is_null() {
-                let name = CStr::from_ptr(name).to_bytes();
-                paths.push(PathBuf::from(OsStr::from_bytes(name)));
-            }
+    let mut paths = Vec::new();
+    loaded_files::visit(&mut |file| {
+        let name = file.name().unwrap_or_default().to_bytes();
+        // The program's name is empty; the vDSO's name is not a path.
+        if name.contains(&b'/') {
+            paths.push(PathBuf::from(OsStr::from_bytes(name)));
         }
-        0
-    }
-    let mut paths: Vec<PathBuf> = Vec::new();
-    // SAFETY: `visit` gets the pointer passed here.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut paths).cast()) };
+        false
+    });
     paths
 }
 
 /// How many files the dynamic linker has loaded until now. At least 1.
 pub fn number_loaded() -> u64 {
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        size: usize,
-        data: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `data` is the number of `number_loaded`; `size` says how much of the description is valid.
-        unsafe {
-            let end = std::mem::offset_of!(libc::dl_phdr_info, dlpi_adds) + size_of::<u64>();
-            *data.cast::<u64>() = if size >= end { (*info).dlpi_adds } else { 1 };
-        }
+    let mut number = 1;
+    loaded_files::visit(&mut |file| {
+        number = file.number_loaded().unwrap_or(1);
         // The number is the same in all descriptions.
-        1
-    }
-    let mut number: u64 = 1;
-    // SAFETY: `visit` gets the pointer passed here.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut number).cast()) };
+        true
+    });
     number
 }
 

@@ -14,7 +14,7 @@ pub fn has_local_locks(file: &Metadata) -> bool {
     mounts.lines().any(|line| has_option(line, device))
 }
 
-/// Whether a line of `mountinfo` is that of a device, and has one of the options. A line has the fields: id, parent's id,
+/// Whether a line of `mountinfo` describes a device, and has one of the options. A line has the fields: id, parent's id,
 /// major:minor, root, mount point, options, optional fields, a hyphen, type, source, options of the file system.
 fn has_option(line: &str, device: (u32, u32)) -> bool {
     let read = || {

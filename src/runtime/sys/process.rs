@@ -1,5 +1,6 @@
 //! This process.
 
+use super::clock;
 use std::time::Duration;
 
 /// When it was created (`CLOCK_BOOTTIME`), up to a tick earlier. It stays the same when the process executes another
@@ -13,6 +14,12 @@ pub fn started() -> Option<Duration> {
     Some(Duration::from_secs(ticks / frequency) + Duration::from_secs(rest) / frequency as u32)
 }
 
+/// The time since this process was created, also if it has executed another program since.
+pub fn age() -> Option<Duration> {
+    let now = clock::clock_nanoseconds(libc::CLOCK_BOOTTIME);
+    Duration::from_nanos(now).checked_sub(started()?)
+}
+
 /// The 22nd field of `/proc/PID/stat`. The program's name, the second one, is in parentheses and can have any characters.
 fn start_ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(") ")?;
@@ -22,7 +29,6 @@ fn start_ticks(stat: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::clock;
 
     #[test]
     fn this_process_started_before_now() {

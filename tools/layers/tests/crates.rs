@@ -28,7 +28,7 @@ fn the_runtime() {
             &["exports"],
         ],
         // Handling a request may register the exit handler again, and the exit handler sends requests.
-        &["process::requests::EXIT_HANDLER"],
+        &["process::handler::EXIT_HANDLER"],
     );
     // The two pipelines are independent.
     check_apart("src/runtime/lib.rs", "trace", "drain");

@@ -43,7 +43,7 @@ pub fn add_up(
     for (copies, drafts) in &mut all {
         match Sums::new(copies.layout) {
             Ok(zeros) => sums.push(zeros),
-            Err(error) => **drafts = Err(error.into()),
+            Err(error) => **drafts = Err(Lost::Copy(error.into())),
         }
     }
     all.retain(|(_, drafts)| drafts.is_ok());
@@ -66,19 +66,20 @@ pub fn add_up(
         let (n, offset) = owners[piece];
         match bytes {
             Ok(bytes) => sums[n].take(offset, bytes),
-            Err(error) => *all[n].1 = Err(Lost::Copy(error)),
+            Err(error) => *all[n].1 = Err(Lost::Copy(error.into())),
         }
     };
     device
         .runtime
         .read(device.agent, &pieces, device.limit, &mut take)?;
     for ((copies, drafts), sums) in all.into_iter().zip(sums) {
-        let added = drafts.iter_mut().flatten().try_for_each(|draft| {
-            add_to(&sums, draft.counts()?, copies);
-            Ok(())
+        let mut drafts_of = drafts.iter_mut().flatten();
+        let added = drafts_of.try_for_each(|draft| {
+            let counts = draft.counts();
+            counts.map(|counts| add_to(&sums, counts, copies))
         });
         if let Err(error) = added {
-            *drafts = Err(Lost::OutOfMemory(error));
+            *drafts = Err(Lost::Copy(error.into()));
         }
     }
     Ok(())

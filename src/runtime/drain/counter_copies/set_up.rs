@@ -168,11 +168,7 @@ fn clear(device: Device, copies: &CounterCopies) -> Result<(), Error> {
 /// Writes the variable. From now on kernels that are launched use the copies.
 fn announce(device: Device, copies: &CounterCopies, variable: &Variable) -> Result<(), Error> {
     let descriptor = copies.descriptor();
-    let Device {
-        runtime,
-        agent,
-        limit,
-    } = device;
+    let (runtime, agent, limit) = (device.runtime, device.agent, device.limit);
     runtime.write(agent, variable.address, descriptor.as_bytes(), limit)?;
     // Also makes kernels read what was written, and not what was in the GPU's caches before.
     if runtime.write_back(agent, limit)? {

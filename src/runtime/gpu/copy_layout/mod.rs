@@ -21,9 +21,9 @@ const LARGEST: u64 = 1 << 32;
 pub struct Descriptor {
     /// The address of a counter's copy for unit 0 and partial waves, minus the counter's own address.
     offset: U64,
-    /// Bytes from the copy of a unit to that of the next unit. Less than a copy if units share copies.
+    /// Bytes from the copy of a unit to the copy of the next unit. Less than a copy if units share copies.
     stride: U32,
-    /// Bytes from the counters of partial waves to those of full waves. 0: there are no copies.
+    /// Bytes from the counters of partial waves to the counters of full waves. 0: there are no copies.
     full: U32,
     /// The copy of a unit is at `(unit & mask) * stride`. If units share copies, the lowest bits are 0.
     mask: U32,
@@ -34,7 +34,7 @@ pub struct Descriptor {
 /// The size of the variable in bytes. It identifies the layout.
 pub const DESCRIPTOR: u64 = size_of::<Descriptor>() as u64;
 
-/// The number and the size of copies. Each has the counters of partial waves, then those of full waves.
+/// The number and the size of copies. Each has the counters of partial waves, then of full waves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Bytes of one of the two parts.
@@ -42,7 +42,7 @@ pub struct Layout {
     /// At least 2. A power of two, unless the device runtime limits the numbers of units.
     pub count: u32,
     /// How many units with adjacent numbers share a copy. A power of two. On AMD GPUs they are neighbours: the lowest bits
-    /// of the number are those of a unit within its shader engine, the highest ones are the XCC.
+    /// of the number identify a unit within its shader engine, the highest ones are the XCC.
     pub shared: u32,
 }
 

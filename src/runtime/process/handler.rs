@@ -24,11 +24,7 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 
 /// What to do if the destruction of executables cannot be observed.
-macro_rules! how_to_observe {
-    () => {
-        "preload libdevprof.so (devprof run), or link with the flags of `devprof flags` and without hiding hsa_executable_freeze and hsa_executable_destroy (--exclude-libs, version scripts)"
-    };
-}
+const HOW_TO_OBSERVE: &str = "preload libdevprof.so (devprof run), or link with the flags of `devprof flags` and without hiding hsa_executable_freeze and hsa_executable_destroy (--exclude-libs, version scripts)";
 
 thread_local! {
     /// This thread handles a request.
@@ -217,9 +213,8 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::Closing {} => {
             let outcome = run(DrainKind::Closing);
             if !lifecycle::is_ending() && lifecycle::has_unobserved_counters() {
-                diagnostics::lost(concat!(
-                    "a library is closed, and devprof cannot observe what is unloaded with it: if it is opened again, its later counts may be lost; ",
-                    how_to_observe!()
+                diagnostics::lost(format_args!(
+                    "a library is closed, and devprof cannot observe what is unloaded with it: if it is opened again, its later counts may be lost; {HOW_TO_OBSERVE}"
                 ));
             }
             return answer(outcome);
@@ -308,14 +303,12 @@ fn report_unobserved_cuda() {
 
 fn report_unobserved() {
     let has_no_snapshots = settings().snapshot.is_some() && !snapshot::is_started();
-    diagnostics::lost(match has_no_snapshots {
-        true => concat!(
-            "cannot observe when code objects are unloaded in this process: what they count between the last collection and their unloading is lost, and DEVPROF_SNAPSHOT_MS has no effect; ",
-            how_to_observe!()
-        ),
-        false => concat!(
-            "cannot observe when code objects are unloaded in this process: what they count between the last collection and their unloading is lost; ",
-            how_to_observe!()
-        ),
-    });
+    let snapshots = if has_no_snapshots {
+        ", and DEVPROF_SNAPSHOT_MS has no effect"
+    } else {
+        ""
+    };
+    diagnostics::lost(format_args!(
+        "cannot observe when code objects are unloaded in this process: what they count between the last collection and their unloading is lost{snapshots}; {HOW_TO_OBSERVE}"
+    ));
 }
