@@ -3,12 +3,12 @@
 
 use crate::exit::usage;
 use crate::llvm;
-use crate::locate::find_in_path;
+use crate::locate::{entries, find_in_path};
 use anyhow::{Context, bail};
 use profraw::format::VARIANT_MASK;
 use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::fs;
+use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -37,6 +37,12 @@ pub struct Instrumentation {
     pub raw_version: u64,
     /// By default, only one block in eight is counted (`--offload-pgo-sampling`).
     pub samples: bool,
+}
+
+impl fmt::Display for Clang {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} ({})", self.path.display(), self.version)
+    }
 }
 
 impl Clang {
@@ -148,40 +154,32 @@ impl Clang {
             .find(|line| line.starts_with("@__llvm_profile_raw_version"))
             .and_then(|line| line.split_once(" i64 "))
             .and_then(|(_, after)| after.split([',', ' ']).next()?.parse::<u64>().ok());
-        match version {
-            Some(version) => Ok(Instrumentation {
-                raw_version: version & !VARIANT_MASK,
-                samples,
-            }),
-            None => bail!(
-                "{} ({}) does not instrument code for AMD GPUs{}",
-                self.path.display(),
-                self.version,
-                first_line_of_stderr(&output)
-            ),
-        }
+        let Some(version) = version else {
+            let why = first_line_of_stderr(&output);
+            bail!("{self} does not instrument code for AMD GPUs{why}");
+        };
+        Ok(Instrumentation {
+            raw_version: version & !VARIANT_MASK,
+            samples,
+        })
     }
 
-    /// The GPU architectures that this clang supports.
+    /// The architectures of AMD's GPUs that this clang supports (`gfx1100`).
     pub fn architectures(&self) -> anyhow::Result<Vec<String>> {
-        let output = self.run(&["--target=amdgcn-amd-amdhsa", "--print-supported-cpus"])?;
-        let all = text(&output.stderr) + &text(&output.stdout);
-        let names = all.lines().map(str::trim);
-        Ok(names
-            .filter(|name| name.starts_with("gfx") && !name.contains(' '))
-            .map(str::to_owned)
-            .collect())
+        self.processors("amdgcn-amd-amdhsa", "gfx")
     }
 
     /// The architectures of NVIDIA's GPUs that this clang supports (`sm_90`).
     pub fn nvptx_architectures(&self) -> anyhow::Result<Vec<String>> {
-        let output = self.run(&["--target=nvptx64-nvidia-cuda", "--print-supported-cpus"])?;
+        self.processors("nvptx64-nvidia-cuda", "sm_")
+    }
+
+    fn processors(&self, target: &str, prefix: &str) -> anyhow::Result<Vec<String>> {
+        let output = self.run(&[&format!("--target={target}"), "--print-supported-cpus"])?;
         let all = text(&output.stderr) + &text(&output.stdout);
         let names = all.lines().map(str::trim);
-        Ok(names
-            .filter(|name| name.starts_with("sm_") && !name.contains(' '))
-            .map(str::to_owned)
-            .collect())
+        let names = names.filter(|name| name.starts_with(prefix) && !name.contains(' '));
+        Ok(names.map(str::to_owned).collect())
     }
 
     /// Whether the instrumentation of this clang calls the device runtime that devprof has for CUDA. (clang 22 increments
@@ -228,15 +226,12 @@ impl Clang {
                 Some(refused) => error = refused,
             }
         }
-        let advice = match error.contains(NO_DEVICE_LIBRARY) {
-            true => "install them (apt-get install rocm-device-libs), or set ROCM_PATH",
-            false => "run `devprof doctor`",
+        let advice = if error.contains(NO_DEVICE_LIBRARY) {
+            "install them (apt-get install rocm-device-libs), or set ROCM_PATH"
+        } else {
+            "run `devprof doctor`"
         };
-        bail!(
-            "{} ({}) cannot compile HIP: {error}; {advice}",
-            self.path.display(),
-            self.version
-        )
+        bail!("{self} cannot compile HIP: {error}; {advice}")
     }
 
     /// The compiler's first error in HIP's header for half precision. `None` as well if HIP's headers are not installed.
@@ -273,13 +268,11 @@ impl Clang {
     pub fn profile_error(&self, profile: &str) -> anyhow::Result<Option<String>> {
         let uses = format!("-fprofile-use={profile}");
         let output = self.run(&[&uses, "-c", "-o", "/dev/null", self.probe()])?;
-        let stderr = text(&output.stderr);
-        let error = stderr.lines().find_map(|line| line.split_once("error: "));
-        match (output.status.success(), error) {
-            (true, _) => Ok(None),
-            (false, Some((_, error))) => Ok(Some(error.to_owned())),
-            (false, None) => Ok(Some(format!("it exited with {}", output.status))),
+        if output.status.success() {
+            return Ok(None);
         }
+        let unknown = || format!("it exited with {}", output.status);
+        Ok(Some(driver_error(&output).unwrap_or_else(unknown)))
     }
 }
 
@@ -292,11 +285,10 @@ fn driver_error(output: &Output) -> Option<String> {
 
 /// The directories that have ROCm's device libraries.
 fn device_library_dirs() -> Vec<PathBuf> {
-    let mut prefixes: Vec<PathBuf> = ["ROCM_PATH", "HIP_PATH"]
+    let named = ["ROCM_PATH", "HIP_PATH"]
         .iter()
-        .filter_map(std::env::var_os)
-        .map(PathBuf::from)
-        .collect();
+        .filter_map(std::env::var_os);
+    let mut prefixes: Vec<PathBuf> = named.map(PathBuf::from).collect();
     prefixes.extend(entries("/opt", "rocm"));
     prefixes.extend([PathBuf::from("/usr"), PathBuf::from("/usr/local")]);
     let mut dirs: Vec<PathBuf> = Vec::new();
@@ -312,20 +304,6 @@ fn device_library_dirs() -> Vec<PathBuf> {
     }
     dirs.retain(|dir| dir.join("ockl.bc").exists());
     dirs
-}
-
-/// The sorted entries of a directory whose names have this prefix.
-fn entries(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .filter(|entry| {
-            let name = entry.file_name();
-            name.as_encoded_bytes().starts_with(prefix.as_bytes())
-        })
-        .map(|entry| entry.path())
-        .collect();
-    found.sort();
-    found
 }
 
 fn text(bytes: &[u8]) -> String {

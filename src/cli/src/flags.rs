@@ -85,7 +85,7 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
             clang.version
         );
     }
-    let of = format!("{} ({})", clang.path.display(), clang.version);
+    let of = format!("{clang}");
     let plugin = Component::Plugin(name, clang.major).find().with_context(|| {
         format!(
             "devprof has no plugin {name}.so for {of}: install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
@@ -196,9 +196,7 @@ fn architectures(
         let base = name.split(':').next().unwrap_or(name);
         if base != "native" && !known.iter().any(|known| known == base) {
             return Err(usage(format!(
-                "--arch {name}: {} ({}) does not support it; supported are {}",
-                clang.path.display(),
-                clang.version,
+                "--arch {name}: {clang} does not support it; supported are {}",
                 known.join(", ")
             )));
         }
@@ -228,9 +226,7 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     } = kind;
     if ![10, 11].contains(&raw_version) {
         bail!(
-            "{} ({}) writes raw profiles of version {raw_version}, but devprof supports versions 10 and 11 (LLVM 22 and 23): name another clang with --clang",
-            clang.path.display(),
-            clang.version
+            "{clang} writes raw profiles of version {raw_version}, but devprof supports versions 10 and 11 (LLVM 22 and 23): name another clang with --clang"
         );
     }
     let is_coverage = options.purpose.coverage;
@@ -241,11 +237,7 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     };
     let for_device = |flag: &str| ["-Xarch_device".to_owned(), flag.to_owned()];
     if options.sampling && !samples {
-        bail!(
-            "{} ({}) has no sampling: omit --sampling",
-            clang.path.display(),
-            clang.version
-        );
+        bail!("{clang} has no sampling: omit --sampling");
     }
     if samples && !options.sampling && !options.link {
         flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
@@ -312,9 +304,7 @@ fn device_archive(clang: &Clang) -> anyhow::Result<PathBuf> {
     }
     Component::DeviceRuntime(clang.major).find().map_err(|_| {
         anyhow!(
-            "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; {}",
-            clang.path.display(),
-            clang.version,
+            "{clang} has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; {}",
             own.display(),
             match install_device_runtime(&clang.path) {
                 Some(command) => format!(

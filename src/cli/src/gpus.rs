@@ -1,6 +1,7 @@
 //! The GPUs of this machine: AMD's from the topology that the amdgpu driver (or, with `HSA_MODEL_TOPOLOGY`, the GPU model)
 //! describes, NVIDIA's from the files of its driver. No GPU runtime is loaded.
 
+use crate::locate::entries;
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 
 /// The directory in which NVIDIA's driver has a directory for each GPU.
 const NVIDIA: &str = "proc/driver/nvidia/gpus";
-/// In WSL2, NVIDIA's driver is that of Windows. There are the device file of all GPUs, the driver's library, and nvidia-smi.
+/// WSL2 has NVIDIA's driver for Windows. There are the device file of all GPUs, the driver's library, and nvidia-smi.
 const WSL_DEVICE: &str = "dev/dxg";
 pub const WSL_DRIVER: &str = "usr/lib/wsl/lib/libcuda.so.1";
 const WSL_SMI: &str = "usr/lib/wsl/lib/nvidia-smi";
@@ -28,10 +29,9 @@ pub fn all() -> Vec<String> {
 }
 
 fn in_topology(topology: &Path) -> Vec<String> {
-    let nodes = fs::read_dir(topology.join("nodes")).into_iter().flatten();
-    nodes
-        .flatten()
-        .filter_map(|node| fs::read_to_string(node.path().join("properties")).ok())
+    entries(topology.join("nodes"), "")
+        .into_iter()
+        .filter_map(|node| fs::read_to_string(node.join("properties")).ok())
         .filter_map(|properties| architecture(&properties))
         .collect()
 }
@@ -52,13 +52,13 @@ pub fn is_wsl(root: &Path) -> bool {
         .all(|file| root.join(file).exists())
 }
 
-/// What WSL2's nvidia-smi says about each GPU. Empty if it cannot be run.
+/// A field of each GPU, which WSL2's nvidia-smi prints. Empty if it cannot be run.
 pub fn ask_wsl(root: &Path, field: &str) -> Vec<String> {
     let answer = ask(&root.join(WSL_SMI), field).unwrap_or_default();
     answer.lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// What nvidia-smi says about each GPU, one per line. `None` if it cannot be run.
+/// A field of each GPU, which nvidia-smi prints, one per line. `None` if it cannot be run.
 fn ask(nvidia_smi: &Path, field: &str) -> Option<String> {
     let output = Command::new(nvidia_smi)
         .args([&format!("--query-gpu={field}"), "--format=csv,noheader"])
@@ -74,17 +74,15 @@ pub fn nvidia(root: &Path) -> Vec<String> {
     if !listed.is_empty() || !is_wsl(root) {
         return listed;
     }
-    let named = ask_wsl(root, "name");
-    match named.is_empty() {
-        true => vec![UNKNOWN.to_owned()],
-        false => named,
+    let mut named = ask_wsl(root, "name");
+    if named.is_empty() {
+        named.push(UNKNOWN.to_owned());
     }
+    named
 }
 
 fn in_driver_files(root: &Path) -> Vec<String> {
-    let entries = fs::read_dir(root.join(NVIDIA)).into_iter().flatten();
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
+    let paths = entries(root.join(NVIDIA), "");
     let name = |path: PathBuf| {
         let text = fs::read_to_string(path.join("information")).unwrap_or_default();
         let model = text.lines().find_map(|line| line.strip_prefix("Model:"));

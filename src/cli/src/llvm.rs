@@ -2,6 +2,7 @@
 //! llvm-profdata reads only the raw profiles of its own release.
 
 use crate::exit::usage;
+use crate::locate::entries;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use profraw::format::{Header, V10, V11, VARIANT_MASK};
@@ -108,31 +109,10 @@ fn everywhere() -> Vec<PathBuf> {
     if let Some(rocm) = env::var_os("ROCM_PATH").filter(|rocm| !rocm.is_empty()) {
         dirs.extend(within(Path::new(&rocm)));
     }
-    for rocm in named("/opt", "rocm") {
-        dirs.extend(within(&rocm));
-    }
-    dirs.extend(
-        named("/usr/lib", "llvm-")
-            .into_iter()
-            .map(|llvm| llvm.join("bin")),
-    );
+    dirs.extend(entries("/opt", "rocm").iter().flat_map(|rocm| within(rocm)));
+    let releases = entries("/usr/lib", "llvm-");
+    dirs.extend(releases.iter().map(|llvm| llvm.join("bin")));
     dirs
-}
-
-/// The sorted entries of a directory whose names have this prefix. Empty if the directory does not exist.
-fn named(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .filter(|entry| {
-            entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(prefix.as_bytes())
-        })
-        .map(|entry| entry.path())
-        .collect();
-    found.sort();
-    found
 }
 
 impl Llvm {
@@ -293,7 +273,7 @@ fn candidates(dir: &Path, name: &str) -> Vec<PathBuf> {
     };
     let plain = dir.join(name);
     let mut found: Vec<PathBuf> = plain.exists().then_some(plain).into_iter().collect();
-    found.extend(named(dir, &prefix).into_iter().filter(release));
+    found.extend(entries(dir, &prefix).into_iter().filter(release));
     found
 }
 

@@ -3,6 +3,7 @@
 //! In an installation (`tools/install`, a package) devprof's files are in the same prefix as this program. A program that
 //! cargo built uses the files in cargo's target directory.
 
+use crate::readable::listed;
 use anyhow::{Context, anyhow};
 use std::env;
 use std::ffi::OsStr;
@@ -78,8 +79,8 @@ impl Component {
             Component::Plugin(name, major) => {
                 format!("counter-pass/clang-{major}/{name}.so").into()
             }
-            Component::CudaDeviceRuntime => "../tools/device-rt/cuda.h".into(),
-            Component::DeviceRuntimeBuild => "../tools/device-rt/build".into(),
+            Component::CudaDeviceRuntime => "../src/device/device-rt/cuda.h".into(),
+            Component::DeviceRuntimeBuild => "../src/device/device-rt/build".into(),
             Component::Model => "release/libgpu_model.so".into(),
             Component::Topology => "gpu-model-topology".into(),
             Component::ModelStart => "gpu-model-start.so".into(),
@@ -170,15 +171,11 @@ impl Component {
 const REINSTALL: &str = "this installation of devprof is not complete: install devprof again";
 
 fn missing(candidates: &[PathBuf], remedy: &str) -> anyhow::Error {
-    let paths: Vec<_> = candidates
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    let what = match paths.len() {
-        1 => "this file does not exist",
+    let what = match candidates {
+        [_] => "this file does not exist",
         _ => "none of these files exists",
     };
-    anyhow!("{what}: {}; {remedy}", paths.join(", "))
+    anyhow!("{what}: {}; {remedy}", listed(candidates))
 }
 
 /// Whether cargo built the program at this path, and it was not copied from there. Such a program uses the other files
@@ -216,6 +213,15 @@ pub fn this_program() -> anyhow::Result<PathBuf> {
     std::env::current_exe()
         .and_then(|program| program.canonicalize())
         .context("cannot determine the path of this program")
+}
+
+/// The sorted entries of a directory whose names have this prefix. Empty if the directory does not exist.
+pub fn entries(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().as_bytes().starts_with(prefix.as_bytes()));
+    let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 /// The program that a shell would start by this name.

@@ -55,52 +55,37 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
             NAME_KERNELS,
         ));
     }
-    findings.extend(
-        assessments
-            .into_iter()
-            .map(|((state, what, fix), (count, targets))| {
-                let objects = match count {
-                    1 => "a code object".to_owned(),
-                    _ => format!("{count} code objects"),
-                };
-                let targets: Vec<String> = targets.into_iter().collect();
-                Finding {
-                    topic: TOPIC,
-                    state,
-                    what: format!(
-                        "{}: {objects} for {}: {what}",
-                        file.display(),
-                        targets.join(", ")
-                    ),
-                    fix,
-                }
-            }),
-    );
+    for ((state, what, fix), (count, targets)) in assessments {
+        let objects = match count {
+            1 => "a code object".to_owned(),
+            _ => format!("{count} code objects"),
+        };
+        let targets: Vec<String> = targets.into_iter().collect();
+        let (file, targets) = (file.display(), targets.join(", "));
+        findings.push(Finding {
+            topic: TOPIC,
+            state,
+            what: format!("{file}: {objects} for {targets}: {what}"),
+            fix,
+        });
+    }
     findings
 }
 
 fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
+    let ok = |what: &str| (State::Ok, what.to_owned(), None);
     let warning = |what: &str, fix: &str| (State::Warning, what.to_owned(), Some(fix.to_owned()));
-    let (language, flags, every_block) = match object.is_cuda() {
-        true => (
-            "cuda",
-            "devprof flags --cuda --coverage",
-            "does not include -DDEVPROF_SAMPLING",
-        ),
-        false => (
-            "hip",
-            "devprof flags --coverage",
-            "includes -Xarch_device -mllvm=--offload-pgo-sampling=0",
-        ),
-    };
+    let (mut language, mut flags) = ("hip", "devprof flags --coverage");
+    let mut every_block = "includes -Xarch_device -mllvm=--offload-pgo-sampling=0";
+    let mut why = "";
+    if object.is_cuda() {
+        (language, flags) = ("cuda", "devprof flags --cuda --coverage");
+        every_block = "does not include -DDEVPROF_SAMPLING";
+        why = " (clang can instrument it, nvcc cannot)";
+    }
     let Some(profile) = &object.profile else {
         return warning(
-            match object.is_cuda() {
-                true => {
-                    "not instrumented, so nothing is counted (clang can instrument it, nvcc cannot)"
-                }
-                false => "not instrumented, so nothing is counted",
-            },
+            &format!("not instrumented, so nothing is counted{why}"),
             &format!("clang++ -x {language} FILE $({flags}), or --pgo-generate"),
         );
     };
@@ -128,20 +113,8 @@ fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
             "it is not known whether every block is counted; by default clang 23 counts one in eight",
             &format!("compile it with $({flags})"),
         ),
-        (Sampling::Yes, None) => (
-            State::Ok,
-            "one block in eight is counted: for PGO".to_owned(),
-            None,
-        ),
-        (_, Some(_)) => (
-            State::Ok,
-            "every block is counted, with a coverage mapping".to_owned(),
-            None,
-        ),
-        (_, None) => (
-            State::Ok,
-            "instrumented without a coverage mapping: for PGO".to_owned(),
-            None,
-        ),
+        (Sampling::Yes, None) => ok("one block in eight is counted: for PGO"),
+        (_, Some(_)) => ok("every block is counted, with a coverage mapping"),
+        (_, None) => ok("instrumented without a coverage mapping: for PGO"),
     }
 }

@@ -40,11 +40,7 @@ impl Finding {
         what: impl Into<String>,
         fix: impl Into<String>,
     ) -> Finding {
-        Finding {
-            state: State::Warning,
-            fix: Some(fix.into()),
-            ..Finding::ok(topic, what)
-        }
+        Finding::problem(State::Warning, topic, what, fix)
     }
 
     pub fn missing(
@@ -52,9 +48,19 @@ impl Finding {
         what: impl Into<String>,
         fix: impl Into<String>,
     ) -> Finding {
+        Finding::problem(State::Missing, topic, what, fix)
+    }
+
+    pub fn problem(
+        state: State,
+        topic: &'static str,
+        what: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Finding {
         Finding {
-            state: State::Missing,
-            ..Finding::warning(topic, what, fix)
+            state,
+            fix: Some(fix.into()),
+            ..Finding::ok(topic, what)
         }
     }
 }

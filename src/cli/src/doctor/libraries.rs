@@ -1,9 +1,8 @@
 //! AMD's runtime libraries, where the dynamic linker finds them, and devprof's own libraries.
 
 use super::finding::{Finding, State};
-use crate::locate::Component;
+use crate::locate::{Component, entries};
 use std::env;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -62,8 +61,7 @@ impl Library {
             return Finding::ok(self.topic, described(path));
         }
         let elsewhere: Vec<PathBuf> = rocm_library_dirs()
-            .iter()
-            .flat_map(|dir| entries(dir))
+            .flat_map(|dir| entries(dir, ""))
             .collect();
         match elsewhere.iter().rfind(is_own) {
             Some(path) => {
@@ -82,10 +80,12 @@ impl Library {
                     "no {}* in LD_LIBRARY_PATH, the linker's directories or ROCm's",
                     self.name
                 );
-                match self.required {
-                    true => Finding::missing(self.topic, what, self.install),
-                    false => Finding::warning(self.topic, what, self.install),
-                }
+                let state = if self.required {
+                    State::Missing
+                } else {
+                    State::Warning
+                };
+                Finding::problem(state, self.topic, what, self.install)
             }
         }
     }
@@ -95,11 +95,8 @@ impl Library {
 fn described(path: &Path) -> String {
     match path.canonicalize() {
         Ok(file) if file.file_name() != path.file_name() => {
-            format!(
-                "{} ({})",
-                path.display(),
-                file.file_name().unwrap_or_default().display()
-            )
+            let name = file.file_name().unwrap_or_default();
+            format!("{} ({})", path.display(), name.display())
         }
         _ => path.display().to_string(),
     }
@@ -109,7 +106,7 @@ fn described(path: &Path) -> String {
 pub fn libraries_of_dynamic_linker() -> Vec<PathBuf> {
     let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> = env::split_paths(&path)
-        .flat_map(|dir| entries(&dir))
+        .flat_map(|dir| entries(dir, ""))
         .collect();
     // The linker's cache, and its default directories in case there is no cache.
     let cache = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"]
@@ -126,34 +123,14 @@ pub fn libraries_of_dynamic_linker() -> Vec<PathBuf> {
     let paths = cache.lines().filter_map(|line| line.split_once(" => "));
     found.extend(paths.map(|(_, path)| PathBuf::from(path.trim())));
     for dir in ["/lib64", "/usr/lib64", "/lib", "/usr/lib"] {
-        found.extend(entries(Path::new(dir)));
+        found.extend(entries(dir, ""));
     }
     found
 }
 
-fn rocm_library_dirs() -> Vec<PathBuf> {
-    let mut prefixes: Vec<PathBuf> = entries(Path::new("/opt"));
-    prefixes.retain(|path| {
-        path.file_name()
-            .unwrap_or_default()
-            .as_bytes()
-            .starts_with(b"rocm")
-    });
-    prefixes.extend(
-        env::var_os("ROCM_PATH")
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from),
-    );
-    prefixes
-        .into_iter()
-        .map(|prefix| prefix.join("lib"))
-        .collect()
-}
-
-/// The sorted entries of a directory.
-fn entries(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    found.sort();
-    found
+fn rocm_library_dirs() -> impl Iterator<Item = PathBuf> {
+    let rocm = env::var_os("ROCM_PATH").filter(|dir| !dir.is_empty());
+    let prefixes = entries("/opt", "rocm").into_iter();
+    let prefixes = prefixes.chain(rocm.map(PathBuf::from));
+    prefixes.map(|prefix| prefix.join("lib"))
 }

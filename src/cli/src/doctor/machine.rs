@@ -2,10 +2,10 @@
 
 use super::finding::Finding;
 use crate::gpus;
-use crate::locate::Component;
+use crate::locate::{Component, entries};
+use crate::readable::listed;
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -17,19 +17,15 @@ const DRI: &str = "/dev/dri";
 pub fn check() -> Vec<Finding> {
     let gpus = counted(gpus::all());
     if let Some(library) = std::env::var_os("HSA_MODEL_LIB").filter(|library| !library.is_empty()) {
-        return vec![match Path::new(&library).is_file() {
-            true => Finding::ok(
+        let path = library.display();
+        return vec![if Path::new(&library).is_file() {
+            Finding::ok(TOPIC, format!("the GPU model {path}: {gpus}"))
+        } else {
+            Finding::missing(
                 TOPIC,
-                format!("the GPU model {}: {gpus}", library.display()),
-            ),
-            false => Finding::missing(
-                TOPIC,
-                format!(
-                    "HSA_MODEL_LIB is {}, which does not exist",
-                    library.display()
-                ),
+                format!("HSA_MODEL_LIB is {path}, which does not exist"),
                 "unset HSA_MODEL_LIB HSA_MODEL_TOPOLOGY; `devprof run --model` sets them",
-            ),
+            )
         }];
     }
     let kfd = Path::new(KFD);
@@ -49,30 +45,26 @@ pub fn check() -> Vec<Finding> {
         }];
     }
     let mut findings = Vec::new();
-    findings.push(match gpus.is_empty() {
-        false => Finding::ok(TOPIC, gpus),
-        true => Finding::missing(
+    findings.push(if gpus.is_empty() {
+        Finding::missing(
             TOPIC,
             format!("{KFD} exists, but its driver lists no GPU"),
             "dmesg | grep -i amdgpu",
-        ),
+        )
+    } else {
+        Finding::ok(TOPIC, gpus)
     });
-    let entries = fs::read_dir(DRI).into_iter().flatten().flatten();
-    let render = entries.filter(|entry| entry.file_name().as_bytes().starts_with(b"renderD"));
-    let mut devices = vec![kfd.to_owned()];
-    devices.extend(render.map(|entry| entry.path()));
-    let denied: Vec<String> = devices
-        .iter()
-        .filter(|path| !is_accessible(path))
-        .map(|path| path.display().to_string())
-        .collect();
-    findings.push(match denied.is_empty() {
-        true => Finding::ok(TOPIC, format!("this user can access {KFD} and {DRI}")),
-        false => Finding::missing(
+    let mut denied = entries(DRI, "renderD");
+    denied.insert(0, kfd.to_owned());
+    denied.retain(|path| !is_accessible(path));
+    findings.push(if denied.is_empty() {
+        Finding::ok(TOPIC, format!("this user can access {KFD} and {DRI}"))
+    } else {
+        Finding::missing(
             TOPIC,
-            format!("this user cannot read and write {}", denied.join(", ")),
+            format!("this user cannot read and write {}", listed(&denied)),
             "sudo usermod -a -G render,video $USER, then log in again",
-        ),
+        )
     });
     findings
 }

@@ -9,27 +9,23 @@ use std::path::Path;
 const TOOLS: &str = "LLVM tools";
 const CLANG: &str = "clang";
 
-/// `has_amd`: what is needed for AMD's GPUs is checked as well.
+/// `has_amd`: also checks the parts that AMD's GPUs need.
 pub fn check(options: &llvm::Options, llvm: &Llvm, has_amd: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in ["llvm-profdata", "llvm-cov"] {
         let found = llvm.all(name);
         for tool in &found.tools {
-            let path = tool.path.display();
-            let reads = match name {
-                "llvm-profdata" => tool
-                    .raw_version()
-                    .clone()
-                    .map(|raw| format!(", reads raw profiles of version {raw}")),
-                _ => Ok(String::new()),
-            };
-            findings.push(match reads {
-                Ok(reads) => Finding::ok(TOOLS, format!("{name} {}{reads} ({path})", tool.version)),
-                Err(why) => Finding::warning(
+            let (version, path) = (&tool.version, tool.path.display());
+            let raw = (name == "llvm-profdata").then(|| tool.raw_version());
+            findings.push(match raw {
+                None => Finding::ok(TOOLS, format!("{name} {version} ({path})")),
+                Some(Ok(raw)) => Finding::ok(
                     TOOLS,
-                    format!("{name} {} ({path}): {why}", tool.version),
-                    INSTALL,
+                    format!("{name} {version}, reads raw profiles of version {raw} ({path})"),
                 ),
+                Some(Err(why)) => {
+                    Finding::warning(TOOLS, format!("{name} {version} ({path}): {why}"), INSTALL)
+                }
             });
         }
         for (path, why) in &found.broken {
@@ -60,20 +56,13 @@ pub fn check(options: &llvm::Options, llvm: &Llvm, has_amd: bool) -> Vec<Finding
             Err(error) => unusable.push(format!("{error:#}")),
         }
     }
-    unusable.extend(
-        clangs
-            .broken
-            .iter()
-            .map(|(path, why)| format!("{}: {why}", path.display())),
-    );
+    let broken = clangs.broken.iter();
+    unusable.extend(broken.map(|(path, why)| format!("{}: {why}", path.display())));
     if usable.is_empty() {
-        let why = match unusable.is_empty() {
-            true => "no clang++".to_owned(),
-            false => format!(
-                "no clang++ that instruments GPU code: {}",
-                unusable.join("; ")
-            ),
-        };
+        let mut why = "no clang++".to_owned();
+        if !unusable.is_empty() {
+            why = format!("{why} that instruments GPU code: {}", unusable.join("; "));
+        }
         usable.push(Finding::missing(CLANG, why, INSTALL));
     } else {
         usable.extend(unusable.into_iter().map(|why| {
@@ -94,18 +83,15 @@ fn compiler(
 ) -> anyhow::Result<Vec<Finding>> {
     let clang = Clang::find(Some(path), options)?;
     let kind = clang.instrumentation()?;
-    let sampling = match kind.samples {
-        true => {
-            ", counts one block in eight by default (with `devprof flags --coverage` every block)"
-        }
-        false => "",
-    };
+    let mut sampling = "";
+    if kind.samples {
+        sampling =
+            ", counts one block in eight by default (with `devprof flags --coverage` every block)";
+    }
     let mut findings = vec![Finding::ok(
         CLANG,
         format!(
-            "{} ({}), makes raw profiles of version {}{sampling}",
-            clang.path.display(),
-            clang.version,
+            "{clang}, makes raw profiles of version {}{sampling}",
             kind.raw_version
         ),
     )];
@@ -152,7 +138,7 @@ fn device_runtime(clang: &Clang) -> anyhow::Result<Finding> {
     })
 }
 
-/// What is wrong with AMD's device libraries, or else with HIP's headers.
+/// A problem with AMD's device libraries, or else with HIP's headers.
 fn device_libraries(clang: &Clang) -> Option<Finding> {
     // They are needed to compile HIP at all, so any architecture will do.
     let flag = match clang.device_libraries(&["gfx1100".to_owned()]) {

@@ -6,9 +6,10 @@ use super::options::Options;
 use super::usable_profile;
 use crate::clang::Clang;
 use crate::console::Console;
-use crate::cuda_installation::{CudaInstallation, has_nvidia_gpu};
+use crate::cuda_installation::CudaInstallation;
 use crate::cuda_registers::for_threads;
 use crate::exit::usage;
+use crate::gpus;
 use crate::locate::Component;
 use anyhow::{Context, bail};
 use std::path::Path;
@@ -28,9 +29,7 @@ pub fn flags(
     let cuda = CudaInstallation::find()?;
     if !clang.instruments_cuda()? {
         bail!(
-            "{} ({}) cannot instrument CUDA device code: clang 23 and later can, if they are built with the NVPTX target; name another clang with --clang",
-            clang.path.display(),
-            clang.version
+            "{clang} cannot instrument CUDA device code: clang 23 and later can, if they are built with the NVPTX target; name another clang with --clang"
         );
     }
     let compiles = !options.link;
@@ -87,9 +86,7 @@ fn target(
     flags.push(format!("--cuda-path={}", cuda.path.display()));
     if let Some(error) = clang.cuda_error(&flags)? {
         bail!(
-            "{} ({}) cannot compile CUDA with {}: {error}",
-            clang.path.display(),
-            clang.version,
+            "{clang} cannot compile CUDA with {}: {error}",
             cuda.path.display()
         );
     }
@@ -99,7 +96,7 @@ fn target(
 /// The GPUs to compile for. `native` without --arch: clang asks the driver.
 fn architectures(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
     if options.arch.is_empty() {
-        if !has_nvidia_gpu() {
+        if gpus::nvidia(Path::new("/")).is_empty() {
             return Err(usage(
                 "no NVIDIA GPU found: name the GPU to compile for with --arch (--arch sm_90)",
             ));
@@ -116,9 +113,7 @@ fn architectures(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
                 .filter(|name| is_usable(name))
                 .collect();
             return Err(usage(format!(
-                "--arch {name}: {} ({}) does not support it with devprof; supported are {}",
-                clang.path.display(),
-                clang.version,
+                "--arch {name}: {clang} does not support it with devprof; supported are {}",
                 usable.join(", ")
             )));
         }

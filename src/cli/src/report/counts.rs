@@ -38,20 +38,12 @@ pub struct Definition<'a> {
 impl Which {
     fn count(self, report: &Report, device: Option<u64>, columns: &[Option<Cell>]) -> Option<u64> {
         match self {
-            Which::Column(column) => counted(columns[column]),
+            Which::Column(column) => columns[column]?.count(),
             Which::All => {
-                let host = report.host_column().and_then(|host| counted(columns[host]));
-                sum(device, host, u64::saturating_add)
+                let host = report.host_column().and_then(|host| columns[host]);
+                sum(device, host.and_then(Cell::count), u64::saturating_add)
             }
         }
-    }
-
-    fn line(self, report: &Report, line: &Line) -> Option<u64> {
-        self.count(report, line.device, &line.columns)
-    }
-
-    fn function(self, report: &Report, function: &FunctionCoverage) -> Option<u64> {
-        self.count(report, function.count, &function.columns)
     }
 
     fn condition(self, report: &Report, condition: &Condition) -> Option<(u64, u64)> {
@@ -68,17 +60,10 @@ impl Which {
     }
 }
 
-fn sum<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
+pub fn sum<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(add(one, other)),
         (one, other) => one.or(other),
-    }
-}
-
-fn counted(cell: Option<Cell>) -> Option<u64> {
-    match cell? {
-        Cell::Count(count) => Some(count),
-        Cell::NotRun(_) => None,
     }
 }
 
@@ -110,7 +95,7 @@ impl<'a> Counts<'a> {
             let conditions = line.branches.iter();
             Some(Counted {
                 number: line.number,
-                count: which.line(report, line)?,
+                count: which.count(report, line.device, &line.columns)?,
                 conditions: conditions
                     .filter_map(|condition| which.condition(report, condition))
                     .collect(),
@@ -118,7 +103,7 @@ impl<'a> Counts<'a> {
         };
         let mut positions: BTreeMap<(u32, u32), Definition> = BTreeMap::new();
         for function in functions {
-            let Some(count) = which.function(report, function) else {
+            let Some(count) = which.count(report, function.count, &function.columns) else {
                 continue;
             };
             let known = positions.entry((function.line, function.column));
@@ -152,8 +137,7 @@ impl<'a> Counts<'a> {
     }
 
     pub fn branch_ratio(&self) -> Ratio {
-        let conditions = self.lines.iter().flat_map(|line| &line.conditions);
-        Ratio::of(conditions.flat_map(|&(taken, not_taken)| [taken, not_taken]))
+        Ratio::of_conditions(self.lines.iter().flat_map(|line| &line.conditions))
     }
 
     pub fn function_ratio(&self) -> Ratio {

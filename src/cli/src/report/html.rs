@@ -8,7 +8,7 @@ mod pages;
 mod source_page;
 mod widgets;
 
-use super::model::{Column, Comparison, FunctionCoverage, Kernel, KernelState, Report};
+use super::model::{Comparison, FunctionCoverage, Kernel, KernelState, Report};
 use super::{paths, text};
 use crate::readable;
 use list::List;
@@ -21,7 +21,7 @@ use std::io;
 use std::path::Path;
 use widgets::{
     calls, card, footer, function_name, grouped, head, location, longest, notes, number, ratio,
-    table, time, totals,
+    time, totals,
 };
 
 /// Writes all pages to a directory. The first page is `index.html`.
@@ -38,9 +38,8 @@ impl Pages<'_> {
     fn index(&self, dir: &Path, sources: &Sources) -> io::Result<Markup> {
         let report = self.report;
         let in_state = |states: &[KernelState]| -> Vec<&Kernel> {
-            report
-                .kernels
-                .iter()
+            let kernels = report.kernels.iter();
+            kernels
                 .filter(|kernel| states.contains(&kernel.state))
                 .collect()
         };
@@ -100,12 +99,8 @@ impl Pages<'_> {
     }
 
     fn kernel_card(&self, ran: usize, not_instrumented: usize, never_ran: usize) -> Markup {
-        let time: u64 = self
-            .report
-            .kernels
-            .iter()
-            .filter_map(|kernel| kernel.time)
-            .fold(0, u64::saturating_add);
+        let times = self.report.kernels.iter().filter_map(|kernel| kernel.time);
+        let time = times.fold(0, u64::saturating_add);
         html! {
             div.card {
                 h2 { "Kernels" }
@@ -137,14 +132,14 @@ impl Pages<'_> {
                 }
             }
         });
-        let headings = [
-            "File",
+        let counts = [
             "#Lines before",
             "#Lines now",
             "#Branches before",
             "#Branches now",
         ];
-        let changed_files = List::sorted("Changed files", head(&headings), file_rows);
+        let headings = head(&[&["File"], &counts[..]].concat());
+        let changed_files = List::sorted("Changed files", headings, file_rows);
         let function_rows = baseline.functions.iter().map(|function| {
             let file = files.get(function.path.as_str());
             let page = file.map(|&file| sources.line(Depth::Top, file, function.line));
@@ -173,28 +168,23 @@ impl Pages<'_> {
 
     /// The traces, if there are several.
     fn traces(&self) -> Markup {
-        html! {
-            section id="traces" {
-                h2 { "Processes" }
-                (table("Processes", html! {
-                    (head(&["Trace", "#Process", "#Calls", "#Total time"]))
-                    tbody {
-                        @for trace in &self.report.traces {
-                            tr {
-                                th scope="row" { code { (trace.path) } }
-                                td.n { (trace.process) }
-                                (number(trace.calls))
-                                td.n data-v=(trace.time) { (readable::time(trace.time)) }
-                            }
-                        }
-                    }
-                }))
+        let rows = self.report.traces.iter().map(|trace| {
+            html! {
+                tr {
+                    th scope="row" { code { (trace.path) } }
+                    td.n { (trace.process) }
+                    (number(trace.calls))
+                    td.n data-v=(trace.time) { (readable::time(trace.time)) }
+                }
             }
-        }
+        });
+        let head = head(&["Trace", "#Process", "#Calls", "#Total time"]);
+        let list = List::sorted("Processes", head, rows);
+        html! { section id="traces" { h2 { "Processes" } (list.complete()) } }
     }
 
     fn columns(&self) -> Markup {
-        let row = |column: &Column| {
+        let rows = self.report.columns.iter().map(|column| {
             html! {
                 tr {
                     th scope="row" { (column.name) }
@@ -205,20 +195,21 @@ impl Pages<'_> {
                     } @else {
                         td.off.location { "did not run" }
                         (number(column.code_objects as u64))
-                        td.n.off data-v="-1" { "–" } td.n.off data-v="-1" { "–" } td.n.off data-v="-1" { "–" }
+                        @for _ in 0..3 { td.n.off data-v="-1" { "–" } }
                     }
                 }
             }
-        };
-        html! {
-            section id="architectures" {
-                h2 { "Architectures" }
-                (table("Architectures", html! {
-                    (head(&["Architecture", "", "#Code objects", "#Lines", "#Branches", "#Functions"]))
-                    tbody { @for column in &self.report.columns { (row(column)) } }
-                }))
-            }
-        }
+        });
+        let names = [
+            "Architecture",
+            "",
+            "#Code objects",
+            "#Lines",
+            "#Branches",
+            "#Functions",
+        ];
+        let list = List::sorted("Architectures", head(&names), rows);
+        html! { section id="architectures" { h2 { "Architectures" } (list.complete()) } }
     }
 
     /// The name of a kernel, and its function.
@@ -251,8 +242,8 @@ impl Pages<'_> {
                         @if kernel.state == KernelState::NotCounted { " " span.tag.bad { "no counts" } }
                     }
                     @if traced { (calls(kernel)) (time(kernel, max)) }
-                    (ratio(function.map(|f| f.lines).unwrap_or_default()))
-                    (ratio(function.map(|f| f.branches).unwrap_or_default()))
+                    (ratio(function.map(|own| own.lines).unwrap_or_default()))
+                    (ratio(function.map(|own| own.branches).unwrap_or_default()))
                     (number(function.and_then(|f| f.count).unwrap_or(0)))
                 }
             }

@@ -4,7 +4,7 @@ use super::mapping;
 use super::objects::ObjectGroup;
 use crate::llvm::Tool;
 use crate::names;
-use crate::readable::plural;
+use crate::readable::{listed, plural};
 use anyhow::{Context, bail};
 use std::collections::HashMap;
 use std::fs;
@@ -97,14 +97,6 @@ fn parse(text: &str) -> Vec<(String, u64)> {
         }
     }
     functions
-}
-
-fn listed(binaries: &[PathBuf]) -> String {
-    let names: Vec<_> = binaries
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    names.join(", ")
 }
 
 #[cfg(test)]

@@ -147,8 +147,9 @@ pub enum KernelState {
 }
 
 /// A function in the source, with all of its instances if it is a template.
+#[derive(Default)]
 pub struct Definition {
-    /// The name; that of a template with several instances has `<…>` in place of its arguments.
+    /// The name. If a template has several instances, it has `<…>` in place of the arguments.
     pub name: String,
     /// The indices of its instances in `functions`.
     pub instances: Range<usize>,
@@ -163,7 +164,7 @@ pub struct Definition {
 }
 
 /// A function, or an instance of a template.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 pub struct FunctionCoverage {
     pub name: String,
     pub symbol: String,
@@ -322,6 +323,22 @@ impl File {
     }
 }
 
+impl Cell {
+    pub fn count(self) -> Option<u64> {
+        match self {
+            Cell::Count(count) => Some(count),
+            Cell::NotRun(_) => None,
+        }
+    }
+}
+
+impl FunctionCoverage {
+    pub fn ran(&self) -> bool {
+        let mut cells = self.columns.iter().flatten();
+        cells.any(|cell| matches!(cell, Cell::Count(1..)))
+    }
+}
+
 /// How often a function was entered on all architectures that ran, or else on the host.
 pub fn entered(count: Option<u64>, columns: &[Option<Cell>]) -> Option<Cell> {
     let first = || columns.iter().flatten().next().copied();
@@ -337,6 +354,12 @@ impl Ratio {
             ratio.covered += u64::from(count > 0);
         }
         ratio
+    }
+
+    /// How many branches were taken: two per condition.
+    pub fn of_conditions<'a>(counts: impl IntoIterator<Item = &'a (u64, u64)>) -> Ratio {
+        let counts = counts.into_iter();
+        Ratio::of(counts.flat_map(|&(taken, not)| [taken, not]))
     }
 
     pub fn add(&mut self, other: Ratio) {

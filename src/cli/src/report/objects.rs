@@ -2,6 +2,7 @@
 
 use super::cuda;
 use crate::gpus;
+use crate::readable::listed;
 use anyhow::Context;
 use code_objects::extract::{Filter, Written, extract};
 use code_objects::{CodeObject, Sampling};
@@ -96,11 +97,7 @@ impl Objects {
 
     /// Why there are no code objects.
     pub fn why_empty(&self, binaries: &[PathBuf]) -> String {
-        let names: Vec<String> = binaries
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let names = names.join(", ");
+        let names = listed(binaries);
         match (self.without_coverage, self.damage.first()) {
             (0, Some(damage)) => format!("no code object could be read: {damage}"),
             (0, None) => {

@@ -33,6 +33,11 @@ impl List {
         }
     }
 
+    /// The table with all rows.
+    pub fn complete(&self) -> Markup {
+        self.table(0..self.rows.len())
+    }
+
     /// The rows of each page.
     pub fn pages(&self) -> Vec<Range<usize>> {
         let mut pages = Vec::new();
@@ -110,10 +115,8 @@ impl Pages<'_> {
         list: &List,
         label: impl Fn(usize, Range<usize>) -> String,
     ) -> io::Result<()> {
-        let depth = match path.contains('/') {
-            true => Depth::Below,
-            false => Depth::Top,
-        };
+        let is_below = path.contains('/');
+        let depth = if is_below { Depth::Below } else { Depth::Top };
         let pages = list.pages();
         let labels = pages.iter().cloned().enumerate();
         let labels: Vec<String> = labels.map(|(page, rows)| label(page, rows)).collect();
@@ -136,10 +139,7 @@ impl Pages<'_> {
     /// own in the same directory, which this function writes, have all of them.
     pub fn part(&self, dir: &Path, path: &str, hint: &Markup, list: &List) -> io::Result<Markup> {
         let all = list.rows.len();
-        let shown = match all {
-            0 => 0,
-            _ => list.fitting(0, PART),
-        };
+        let shown = list.fitting(0, PART).min(all);
         if shown < all {
             let number = |page: usize, _| (page + 1).to_string();
             self.write_list(dir, path, &list.caption, hint, list, number)?;

@@ -16,6 +16,9 @@ const MAX_TEXT: usize = 10_000;
 /// How many links to lines that never ran a page has.
 const MAX_JUMPS: usize = 200;
 
+/// The class of a line that never ran.
+const MISSED: &str = "miss";
+
 /// The pages of all files, for links to lines.
 #[derive(Default)]
 pub struct Sources {
@@ -121,7 +124,7 @@ impl Pages<'_> {
     }
 }
 
-/// What is known about a file, except for its lines.
+/// Facts about a file, except for its lines.
 fn summary(file: &File) -> Markup {
     html! {
         @if let Some(why) = &file.source.missing {
@@ -148,15 +151,9 @@ fn summary(file: &File) -> Markup {
 
 /// Whether to show a column's count of a line. Columns that did not run are shown if all columns with code did not run.
 fn has_cell(line: &Line, column: usize) -> bool {
-    match line.columns[column] {
-        None => false,
-        Some(Cell::Count(_)) => true,
-        Some(Cell::NotRun(_)) => line
-            .columns
-            .iter()
-            .flatten()
-            .all(|cell| matches!(cell, Cell::NotRun(_))),
-    }
+    let mut all = line.columns.iter().flatten();
+    line.columns[column]
+        .is_some_and(|cell| cell.count().is_some() || all.all(|cell| cell.count().is_none()))
 }
 
 /// The lines of a file with their counts.
@@ -167,28 +164,6 @@ struct View<'a> {
     columns: Vec<usize>,
     /// Whether there is a column for the sum of the architectures.
     has_sum: bool,
-}
-
-/// The coverage of a line, which determines its color.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LineState {
-    Hit,
-    Miss,
-    /// It ran, but a condition on it was never true or never false.
-    Partial,
-    /// Only architectures that did not run have it.
-    NotRun,
-}
-
-impl LineState {
-    fn class(self) -> &'static str {
-        match self {
-            LineState::Hit => "hit",
-            LineState::Miss => "miss",
-            LineState::Partial => "part",
-            LineState::NotRun => "off",
-        }
-    }
 }
 
 impl<'a> View<'a> {
@@ -209,21 +184,21 @@ impl<'a> View<'a> {
         }
     }
 
-    fn state(&self, line: &Line) -> LineState {
+    /// The class of a line, which determines its color.
+    fn class(&self, line: &Line) -> &'static str {
         let host = self.report.columns.iter().position(|column| column.host);
-        let on_host = || match line.columns[host?] {
-            Some(Cell::Count(count)) => Some(count),
-            _ => None,
-        };
+        let on_host = || line.columns[host?]?.count();
         let is_partial = |condition: &Condition| {
             let counts = condition.device.or_else(|| condition.columns[host?]);
             counts.is_some_and(|(taken, not)| (taken == 0) != (not == 0))
         };
         match line.device.or_else(on_host) {
-            None => LineState::NotRun,
-            Some(0) => LineState::Miss,
-            Some(_) if line.branches.iter().any(is_partial) => LineState::Partial,
-            Some(_) => LineState::Hit,
+            // Only architectures that did not run have it.
+            None => "off",
+            Some(0) => MISSED,
+            // It ran, but a condition on it was never true or never false.
+            Some(_) if line.branches.iter().any(is_partial) => "part",
+            Some(_) => "hit",
         }
     }
 
@@ -232,7 +207,7 @@ impl<'a> View<'a> {
         let mut spans: Vec<(u32, u32)> = Vec::new();
         let mut last_was_missed = false;
         for line in &self.file.lines {
-            let is_missed = self.state(line) == LineState::Miss;
+            let is_missed = self.class(line) == MISSED;
             match spans.last_mut() {
                 Some(span) if is_missed && last_was_missed => span.1 = line.number,
                 _ if is_missed => spans.push((line.number, line.number)),
@@ -289,16 +264,12 @@ impl<'a> View<'a> {
         (known.iter().map(|&(number, ..)| number).collect(), list)
     }
 
-    /// Some of the rows, and what a reader must know about them.
+    /// Some of the rows, and hints for the reader.
     fn table(&self, list: &List, rows: Range<usize>) -> Markup {
         let host = self.report.columns.iter().any(|column| column.host);
         let last = self.file.lines.last().map_or(0, |line| line.number);
-        let known = self
-            .file
-            .source
-            .text
-            .as_deref()
-            .map(|text| text.lines().count());
+        let text = self.file.source.text.as_deref();
+        let known = text.map(|text| text.lines().count());
         html! {
             @if self.file.lines.iter().any(|line| !line.branches.is_empty()) {
                 label.toggle { input type="checkbox" id="branches"; " Show conditions that were both true and false" }
@@ -312,7 +283,7 @@ impl<'a> View<'a> {
     }
 
     fn line(&self, number: u32, line: Option<&Line>, text: &str) -> Markup {
-        let class = line.map_or("", |line| self.state(line).class());
+        let class = line.map_or("", |line| self.class(line));
         html! {
             tr class=(class) id=(format!("L{number}")) {
                 th.n scope="row" { a href=(format!("#L{number}")) { (number) } }
@@ -328,14 +299,10 @@ impl<'a> View<'a> {
 
     fn condition(&self, number: u32, condition: &Condition, text: &str) -> Markup {
         let source = condition_text(number, condition, text);
-        let mut counts = condition
-            .columns
-            .iter()
-            .copied()
-            .chain([condition.device])
-            .flatten();
+        let columns = condition.columns.iter().flatten();
+        let mut counts = columns.chain(&condition.device);
         // By default, conditions are shown only if they are partially covered.
-        let is_partial = counts.any(|(taken, not)| (taken == 0) != (not == 0));
+        let is_partial = counts.any(|&(taken, not)| (taken == 0) != (not == 0));
         html! {
             tr class=(if is_partial { "br" } else { "br usual" }) {
                 td {}
@@ -352,22 +319,20 @@ impl<'a> View<'a> {
 
 /// The text, or the beginning of a long one.
 fn cut(text: &str) -> Cow<'_, str> {
-    match text.len() > MAX_TEXT {
-        true => format!("{} …", &text[..text.floor_char_boundary(MAX_TEXT)]).into(),
-        false => text.into(),
+    if text.len() > MAX_TEXT {
+        return format!("{} …", &text[..text.floor_char_boundary(MAX_TEXT)]).into();
     }
+    text.into()
 }
 
 /// The source text of a condition that starts on a line, up to the end of the line. Columns are in bytes.
 fn condition_text<'a>(number: u32, condition: &Condition, text: &'a str) -> &'a str {
     let start = condition.column.saturating_sub(1) as usize;
-    let end = match condition.end.0 == number {
-        true => condition.end.1.saturating_sub(1) as usize,
-        false => text.len(),
-    };
-    text.get(start..end.min(text.len()))
-        .unwrap_or_default()
-        .trim()
+    let mut end = text.len();
+    if condition.end.0 == number {
+        end = end.min(condition.end.1.saturating_sub(1) as usize);
+    }
+    text.get(start..end).unwrap_or_default().trim()
 }
 
 /// A cell with the two counts of a condition.
