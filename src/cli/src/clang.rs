@@ -17,7 +17,6 @@ use tempfile::NamedTempFile;
 /// The driver's error if it finds no ROCm (clang/Basic/DiagnosticDriverKinds.td).
 const NO_DEVICE_LIBRARY: &str = "cannot find ROCm device library";
 
-/// A compiler driver.
 #[derive(Debug)]
 pub struct Clang {
     pub path: PathBuf,
@@ -104,6 +103,13 @@ impl Clang {
             .with_context(|| format!("cannot start {}", self.path.display()))
     }
 
+    /// Compiles the probe with these options, which are separated by spaces, to LLVM's IR on stdout.
+    fn device_code(&self, options: &str) -> anyhow::Result<Output> {
+        let common = "-nogpulib -ffreestanding -nostdlibinc -S -emit-llvm -o -";
+        let options = options.split(' ').chain(common.split(' '));
+        self.run(&options.chain([self.probe()]).collect::<Vec<_>>())
+    }
+
     fn probe(&self) -> &str {
         self.probe.path().to_str().unwrap_or_default()
     }
@@ -128,25 +134,12 @@ impl Clang {
     /// This clang cannot compile for AMD GPUs, or cannot instrument device code.
     pub fn instrumentation(&self) -> anyhow::Result<Instrumentation> {
         // IR-level instrumentation puts the version into the code. (With front-end instrumentation, it is in the runtime.)
-        let device = [
-            "--target=amdgcn-amd-amdhsa",
-            "-nogpulib",
-            "-nogpuinc",
-            "-ffreestanding",
-            "-nostdlibinc",
-            "-Xclang",
-            "-fprofile-instrument=llvm",
-            "-S",
-            "-emit-llvm",
-            "-o",
-            "-",
-            self.probe(),
-        ];
-        let sampling = [&["-mllvm", "--offload-pgo-sampling=0"], &device[..]].concat();
-        let mut output = self.run(&sampling)?;
+        let device = "--target=amdgcn-amd-amdhsa -nogpuinc -Xclang -fprofile-instrument=llvm";
+        let sampling = "-mllvm --offload-pgo-sampling=0";
+        let mut output = self.device_code(&format!("{device} {sampling}"))?;
         let samples = output.status.success();
         if !samples {
-            output = self.run(&device)?;
+            output = self.device_code(device)?;
         }
         let code = text(&output.stdout);
         let version = code
@@ -185,30 +178,26 @@ impl Clang {
     /// Whether the instrumentation of this clang calls the device runtime that devprof has for CUDA. (clang 22 increments
     /// the counters itself, and its backend cannot compile the records.)
     pub fn instruments_cuda(&self) -> anyhow::Result<bool> {
-        let output = self.run(&[
-            "--target=nvptx64-nvidia-cuda",
-            "-march=sm_70",
-            "-nogpulib",
-            "-ffreestanding",
-            "-nostdlibinc",
-            "-Xclang",
-            "-fprofile-instrument=clang",
-            "-S",
-            "-emit-llvm",
-            "-o",
-            "-",
-            self.probe(),
-        ])?;
+        let instrumented = "-march=sm_70 -Xclang -fprofile-instrument=clang";
+        let output = self.device_code(&format!("--target=nvptx64-nvidia-cuda {instrumented}"))?;
         let code = text(&output.stdout);
         Ok(output.status.success() && code.contains("@__llvm_profile_instrument_gpu"))
     }
 
-    /// The driver's error if it cannot compile CUDA with these flags. The driver does not compile anything (`-###`).
-    pub fn cuda_error(&self, flags: &[String]) -> anyhow::Result<Option<String>> {
-        let mut arguments = vec!["-x", "cuda", "-###", "-c", self.probe(), "-o", "/dev/null"];
+    /// The driver's error if it cannot compile the language with these flags. The driver does not compile anything
+    /// (`-###`).
+    pub fn driver_error(&self, language: &str, flags: &[String]) -> anyhow::Result<Option<String>> {
+        let mut arguments = vec![
+            "-x",
+            language,
+            "-###",
+            "-c",
+            self.probe(),
+            "-o",
+            "/dev/null",
+        ];
         arguments.extend(flags.iter().map(String::as_str));
-        let output = self.run(&arguments)?;
-        Ok(driver_error(&output))
+        Ok(first_error(&self.run(&arguments)?))
     }
 
     /// The flag with the path of ROCm's device libraries, if this clang needs it.
@@ -216,15 +205,18 @@ impl Clang {
     /// # Errors
     /// This clang cannot compile HIP on this machine. The message includes the driver's.
     pub fn device_libraries(&self, architectures: &[String]) -> anyhow::Result<Option<String>> {
-        let Some(mut error) = self.hip_error(architectures, None)? else {
+        let mut flags = offload_flags(architectures);
+        let Some(mut error) = self.driver_error("hip", &flags)? else {
             return Ok(None);
         };
         for dir in device_library_dirs() {
             let flag = format!("--rocm-device-lib-path={}", dir.display());
-            match self.hip_error(architectures, Some(&flag))? {
+            flags.push(flag.clone());
+            match self.driver_error("hip", &flags)? {
                 None => return Ok(Some(flag)),
                 Some(refused) => error = refused,
             }
+            flags.pop();
         }
         let advice = if error.contains(NO_DEVICE_LIBRARY) {
             "install them (apt-get install rocm-device-libs), or set ROCM_PATH"
@@ -242,26 +234,8 @@ impl Clang {
         arguments.extend(["-include", "hip/hip_fp16.h", self.probe()]);
         arguments.extend(flag);
         let output = self.run(&arguments)?;
-        let error = driver_error(&output);
+        let error = first_error(&output);
         Ok(error.filter(|error| !error.contains("file not found")))
-    }
-
-    /// The driver's error if it cannot compile HIP for these architectures. The driver does not compile anything
-    /// (`-###`).
-    fn hip_error(
-        &self,
-        architectures: &[String],
-        flag: Option<&str>,
-    ) -> anyhow::Result<Option<String>> {
-        let offload: Vec<String> = architectures
-            .iter()
-            .map(|name| format!("--offload-arch={name}"))
-            .collect();
-        let mut arguments = vec!["-x", "hip", "-###", "-c", self.probe(), "-o", "/dev/null"];
-        arguments.extend(offload.iter().map(String::as_str));
-        arguments.extend(flag);
-        let output = self.run(&arguments)?;
-        Ok(driver_error(&output))
     }
 
     /// The driver's error if it cannot read a profile.
@@ -272,18 +246,22 @@ impl Clang {
             return Ok(None);
         }
         let unknown = || format!("it exited with {}", output.status);
-        Ok(Some(driver_error(&output).unwrap_or_else(unknown)))
+        Ok(Some(first_error(&output).unwrap_or_else(unknown)))
     }
 }
 
-/// The first error that the driver printed.
-fn driver_error(output: &Output) -> Option<String> {
+/// The flags that select the architectures to compile for.
+pub fn offload_flags(architectures: &[String]) -> Vec<String> {
+    let names = architectures.iter();
+    names.map(|name| format!("--offload-arch={name}")).collect()
+}
+
+fn first_error(output: &Output) -> Option<String> {
     let stderr = text(&output.stderr);
     let error = stderr.lines().find_map(|line| line.split_once("error: "));
     error.map(|(_, error)| error.to_owned())
 }
 
-/// The directories that have ROCm's device libraries.
 fn device_library_dirs() -> Vec<PathBuf> {
     let named = ["ROCM_PATH", "HIP_PATH"]
         .iter()

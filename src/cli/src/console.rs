@@ -79,7 +79,6 @@ impl Console<'_> {
         let _ = self.err.write_all(text.as_bytes());
     }
 
-    /// Writes a diagnostic to stderr.
     pub(crate) fn report(&mut self, diagnostic: &Diagnostic) {
         let paint = diagnostic.severity.paint();
         let prefix = paint.on(self.colors.stderr, "devprof:");

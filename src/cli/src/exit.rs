@@ -52,7 +52,6 @@ impl Outcome {
 #[error("{0}")]
 pub struct UsageError(String);
 
-/// A [`UsageError`] with this message.
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
@@ -65,7 +64,6 @@ pub struct StartError {
     pub source: io::Error,
 }
 
-/// The exit status of devprof.
 pub fn status(result: &anyhow::Result<Outcome>) -> u8 {
     let error = match result {
         Ok(Outcome::Complete) => return SUCCESS,

@@ -132,13 +132,13 @@ impl Component {
         if is_built_by_cargo(program) {
             return format!("build it: {}", self.build_command());
         }
-        match is_installed(program) {
-            true => REINSTALL.to_owned(),
-            false => format!(
-                "{} is not in an installation of devprof: run the devprof of an installation, or replace this copy by a link to it (ln -s PREFIX/bin/devprof)",
-                program.display()
-            ),
+        if is_installed(program) {
+            return REINSTALL.to_owned();
         }
+        format!(
+            "{} is not in an installation of devprof: run the devprof of an installation, or replace this copy by a link to it (ln -s PREFIX/bin/devprof)",
+            program.display()
+        )
     }
 
     /// The path of the component in the installation that this program belongs to, if there is one.
@@ -188,11 +188,8 @@ pub fn is_built_by_cargo(program: &Path) -> bool {
 /// Whether the program is in an installation, complete or not: the prefix has devprof's directory.
 fn is_installed(program: &Path) -> bool {
     let prefix = program.parent().and_then(Path::parent);
-    prefix.is_some_and(|prefix| {
-        LIBRARY_DIRS
-            .iter()
-            .any(|dir| prefix.join(dir).join("devprof").is_dir())
-    })
+    let is_in = |dir: &str| prefix.is_some_and(|prefix| prefix.join(dir).join("devprof").is_dir());
+    LIBRARY_DIRS.iter().any(|dir| is_in(dir))
 }
 
 /// The command that installs the device side of the profile runtime for a clang. `None` if this program has no script for
@@ -231,8 +228,8 @@ pub fn find_in_path(name: &OsStr) -> Option<PathBuf> {
     }
     let path = env::var_os("PATH")?;
     let is_program = |path: &PathBuf| {
-        fs::metadata(path)
-            .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        let is_executable = |data: fs::Metadata| data.permissions().mode() & 0o111 != 0;
+        path.is_file() && fs::metadata(path).is_ok_and(is_executable)
     };
     env::split_paths(&path)
         .map(|dir| dir.join(name))
@@ -261,24 +258,17 @@ mod tests {
         let target = dir.path().join("target");
         let candidates = Component::Library.candidates(&built);
         assert_eq!(candidates[0], target.join("lib/libdevprof.so"));
-        assert_eq!(
-            *candidates.last().unwrap(),
-            target.join("dist/libdevprof.so")
-        );
-        let simulator = Component::Simulator.candidates(&built);
-        assert_eq!(
-            *simulator.last().unwrap(),
-            target.join("debug/libhsa_sim.so")
-        );
+        let dist = target.join("dist/libdevprof.so");
+        assert_eq!(candidates.last(), Some(&dist));
+        let simulator = Component::Simulator.candidates(&built).pop();
+        assert_eq!(simulator, Some(target.join("debug/libhsa_sim.so")));
     }
 
     #[test]
     fn only_a_program_that_cargo_built_names_build_commands() {
         let (_dir, built) = program("target/release/devprof", &["target/release/.cargo-lock"]);
-        let (_dir, installed) = program(
-            "bin/devprof",
-            &["lib/devprof/hsa-sim/libhsa-runtime64.so.1"],
-        );
+        let library = "lib/devprof/hsa-sim/libhsa-runtime64.so.1";
+        let (_dir, installed) = program("bin/devprof", &[library]);
         let (_dir, copied) = program("release/devprof", &["dist/libdevprof.so"]);
         assert!(Component::Library.candidates(&copied).len() == LIBRARY_DIRS.len());
         for component in [

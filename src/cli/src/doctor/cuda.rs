@@ -100,7 +100,6 @@ pub fn has_driver(root: &Path) -> bool {
 }
 
 impl System<'_> {
-    /// The version of the driver.
     fn driver(&self) -> Option<String> {
         let Ok(text) = fs::read_to_string(self.root.join(VERSION)) else {
             let is_wsl = gpus::is_wsl(self.root);

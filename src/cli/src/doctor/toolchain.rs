@@ -111,7 +111,6 @@ fn compiler(
     Ok(findings)
 }
 
-/// The device side of the profile runtime.
 fn device_runtime(clang: &Clang) -> anyhow::Result<Finding> {
     let own = clang.device_runtime()?;
     Ok(if own.exists() {

@@ -6,7 +6,6 @@ use code_objects::{Found, Location, Options, What};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Something in a file.
 pub struct Part {
     pub location: Location,
     pub what: What,
@@ -14,7 +13,6 @@ pub struct Part {
     pub overwritten_returns: Vec<String>,
 }
 
-/// The contents of a file.
 pub struct Contents {
     pub file: PathBuf,
     pub found: Vec<Part>,

@@ -56,10 +56,8 @@ impl FileCounts {
             let own = function.regions.iter().filter(|(file, _)| here(*file));
             regions.extend(own.map(|(_, region)| *region));
             for (_, branch) in function.branches.iter().filter(|(file, _)| here(*file)) {
-                let sum = counts
-                    .conditions
-                    .entry((branch.start, branch.end))
-                    .or_default();
+                let condition = (branch.start, branch.end);
+                let sum = counts.conditions.entry(condition).or_default();
                 sum.0 = sum.0.saturating_add(branch.taken);
                 sum.1 = sum.1.saturating_add(branch.not_taken);
             }
@@ -168,18 +166,16 @@ fn kernel_coverage(kernels: &[Kernel]) -> Ratio {
     Ratio::of(counts)
 }
 
-/// The selected files.
 fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) -> Vec<File> {
     // For each file and column, the functions that have code in the file.
     let mut by_file: BTreeMap<Arc<str>, Vec<Vec<&Function>>> = BTreeMap::new();
+    let no_functions = || vec![Vec::new(); data.len()];
     for (index, column) in data.iter().enumerate() {
         for function in &column.functions {
             let paths: BTreeSet<&Arc<str>> = function.files.iter().collect();
             for path in paths {
-                let columns = by_file
-                    .entry(path.clone())
-                    .or_insert_with(|| vec![Vec::new(); data.len()]);
-                columns[index].push(function);
+                let columns = by_file.entry(path.clone());
+                columns.or_insert_with(no_functions)[index].push(function);
             }
         }
     }
@@ -189,11 +185,9 @@ fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) ->
         if !select.includes(&path, &source.location) {
             return None;
         }
-        let counted: Vec<Option<FileCounts>> = functions
-            .into_iter()
-            .map(|own| (!own.is_empty()).then(|| FileCounts::of(own, &path)))
-            .collect();
-        let (mut device, mut combined): (Option<FileCounts>, Option<FileCounts>) = (None, None);
+        let counts = |own: Vec<_>| (!own.is_empty()).then(|| FileCounts::of(own, &path));
+        let counted: Vec<_> = functions.into_iter().map(counts).collect();
+        let (mut device, mut combined) = (None::<FileCounts>, None::<FileCounts>);
         for (column, own) in data.iter().zip(&counted) {
             let Some(own) = own.as_ref().filter(|_| column.ran) else {
                 continue;
@@ -229,30 +223,23 @@ fn lines(
     counted: &[Option<FileCounts>],
     device: Option<&FileCounts>,
 ) -> Vec<Line> {
-    let all = || counted.iter().flatten();
-    let numbers: BTreeSet<u32> = all().flat_map(|own| own.lines.keys().copied()).collect();
-    let conditions: BTreeSet<(Position, Position)> = all()
-        .flat_map(|own| own.conditions.keys().copied())
-        .collect();
-    let cell = |(column, own): (&ColumnData, &Option<FileCounts>), number| {
-        let count = own.as_ref()?.lines.get(&number)?;
-        Some(cell(column, *count))
-    };
-    let line = |number: u32| Line {
-        number,
-        device: device.and_then(|device| device.lines.get(&number).copied()),
-        columns: data
-            .iter()
-            .zip(counted)
-            .map(|own| cell(own, number))
-            .collect(),
-        branches: Vec::new(),
-    };
-    let mut lines: BTreeMap<u32, Line> = numbers
-        .into_iter()
-        .map(|number| (number, line(number)))
-        .collect();
-    for position in conditions {
+    let mut all = FileCounts::default();
+    counted.iter().flatten().for_each(|own| all.add(own));
+    let mut lines: BTreeMap<u32, Line> = BTreeMap::new();
+    for &number in all.lines.keys() {
+        let cell = |(column, own): (&ColumnData, &Option<FileCounts>)| {
+            let count = own.as_ref()?.lines.get(&number)?;
+            Some(cell(column, *count))
+        };
+        let line = Line {
+            number,
+            device: device.and_then(|device| device.lines.get(&number).copied()),
+            columns: data.iter().zip(counted).map(cell).collect(),
+            branches: Vec::new(),
+        };
+        lines.insert(number, line);
+    }
+    for position in all.conditions.into_keys() {
         // The line of a condition has code, unless the mapping is damaged.
         let Some(line) = lines.get_mut(&position.0.0) else {
             continue;
@@ -284,17 +271,12 @@ fn functions(
     files: &[File],
     naming: Naming,
 ) -> (Vec<FunctionCoverage>, Vec<Definition>) {
-    let indices: HashMap<&str, usize> = files
-        .iter()
-        .enumerate()
-        .map(|(n, file)| (&*file.path, n))
-        .collect();
-    let kernels: BTreeSet<&str> = data
-        .iter()
-        .flat_map(|column| &column.kernels)
-        .map(String::as_str)
-        .collect();
+    let indices = files.iter().enumerate();
+    let indices: HashMap<&str, usize> = indices.map(|(n, file)| (&*file.path, n)).collect();
+    let kernels = data.iter().flat_map(|column| &column.kernels);
+    let kernels: BTreeSet<&str> = kernels.map(String::as_str).collect();
     let mut named: BTreeMap<(usize, Position, &str), Vec<Vec<&Function>>> = BTreeMap::new();
+    let no_functions = || vec![Vec::new(); data.len()];
     for (index, column) in data.iter().enumerate() {
         for function in &column.functions {
             let Some((file, position)) = function.definition() else {
@@ -303,10 +285,8 @@ fn functions(
             let Some(&file) = indices.get(&*function.files[file]) else {
                 continue;
             };
-            let columns = named
-                .entry((file, position, &function.name))
-                .or_insert_with(|| vec![Vec::new(); data.len()]);
-            columns[index].push(function);
+            let columns = named.entry((file, position, &function.name));
+            columns.or_insert_with(no_functions)[index].push(function);
         }
     }
     let mut functions: Vec<FunctionCoverage> = Vec::with_capacity(named.len());
@@ -394,7 +374,6 @@ fn coverage(
     (coverage, on_device, together)
 }
 
-/// Adds an instance to its definition.
 fn add_instance(definition: &mut Definition, instance: &FunctionCoverage) {
     definition.ran += usize::from(instance.ran());
     definition.columns.resize(instance.columns.len(), None);

@@ -1,7 +1,7 @@
 //! Cobertura's XML (coverage-04.dtd), which GitLab, Jenkins, Azure and others read. A directory is a package, a file is a
 //! class, and a function is a method.
 
-use super::counts::{Counted, Counts, Definition, Which};
+use super::counts::{Counted, CountedFunction, Counts, Which};
 use super::model::{Ratio, Report};
 use super::paths;
 use quick_xml::Writer;
@@ -16,7 +16,6 @@ pub const NAME: &str = "coverage.xml";
 
 const DTD: &str = "coverage SYSTEM \"http://cobertura.sourceforge.net/xml/coverage-04.dtd\"";
 
-/// A file's name and counts.
 struct Class<'a> {
     /// Relative to the source directory.
     path: &'a str,
@@ -26,7 +25,7 @@ struct Class<'a> {
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let root = paths::root(report);
     let mut packages: BTreeMap<String, Vec<Class>> = BTreeMap::new();
-    for (_, file, counts) in Counts::of_files(report, Which::All) {
+    for (file, counts) in Counts::of_files(report, Which::All) {
         let path = paths::below(&root, file.location());
         let directory = path
             .rsplit_once('/')
@@ -117,7 +116,7 @@ fn class<W: Write>(xml: &mut Writer<W>, class: &Class) -> io::Result<()> {
     })
 }
 
-fn method<W: Write>(xml: &mut Writer<W>, function: &Definition) -> io::Result<()> {
+fn method<W: Write>(xml: &mut Writer<W>, function: &CountedFunction) -> io::Result<()> {
     let covered = if function.count > 0 { "1" } else { "0" };
     let attributes = [
         ("name", &*plain(function.name)),

@@ -25,7 +25,7 @@ pub struct ColumnData {
     pub problems: Problems,
 }
 
-/// What is missing from the counts, or makes them misleading.
+/// Why counts are missing or misleading.
 #[derive(Debug, Default)]
 pub struct Problems {
     /// Functions whose counts are from another build. They are included as not run.
@@ -61,10 +61,8 @@ impl ColumnData {
                 Err(error) => data.add_unread(object, &error),
             }
         }
-        let known: HashSet<String> = functions
-            .iter()
-            .map(|function| function.name.clone())
-            .collect();
+        let known = functions.iter().map(|function| function.name.clone());
+        let known: HashSet<String> = known.collect();
         for (object, mismatched) in mismatched {
             match read_not_run(object, &mismatched, llvm_cov) {
                 Ok(mut not_run) => {
@@ -85,9 +83,8 @@ impl ColumnData {
     }
 
     fn add_unread(&mut self, object: &Object, error: &anyhow::Error) {
-        self.problems
-            .unread
-            .push(format!("{}: {error:#}", object.origin));
+        let unread = format!("{}: {error:#}", object.origin);
+        self.problems.unread.push(unread);
     }
 }
 
@@ -130,10 +127,8 @@ fn read_all(
         .min(paths.len());
     let mut read: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_default())
-            .collect()
+        let read = threads.into_iter().map(|thread| thread.join());
+        read.flat_map(Result::unwrap_or_default).collect()
     });
     read.sort_by_key(|(index, _)| *index);
     read.into_iter().map(|(_, read)| read).collect()

@@ -20,22 +20,25 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use widgets::{
-    calls, card, footer, function_name, grouped, head, location, longest, notes, number, ratio,
-    time, totals,
+    calls, card, function_name, grouped, head, location, longest, notes, number, ratio, time,
+    totals,
 };
 
 /// Writes all pages to a directory. The first page is `index.html`.
 pub fn write(report: &Report, dir: &Path) -> io::Result<()> {
     let origin = Origin::find();
-    let pages = Pages { report, origin };
-    let sources = pages.write_sources(dir)?;
-    pages.write_functions(dir, &sources)?;
-    let index = pages.index(dir, &sources)?;
-    std::fs::write(dir.join("index.html"), index.into_string())
+    let pages = Pages {
+        report,
+        origin,
+        dir,
+    };
+    let sources = pages.write_sources()?;
+    pages.write_functions(&sources)?;
+    pages.write_index(&sources)
 }
 
 impl Pages<'_> {
-    fn index(&self, dir: &Path, sources: &Sources) -> io::Result<Markup> {
+    fn write_index(&self, sources: &Sources) -> io::Result<()> {
         let report = self.report;
         let in_state = |states: &[KernelState]| -> Vec<&Kernel> {
             let kernels = report.kernels.iter();
@@ -60,7 +63,7 @@ impl Pages<'_> {
                 (card("Functions", report.device.functions, report.host.map(|host| host.functions)))
                 (self.kernel_card(ran.len(), in_state(&[KernelState::NotInstrumented]).len(), never_ran.len()))
             }
-            @if let Some(baseline) = &report.baseline { (self.changes(dir, baseline, sources)?) }
+            @if let Some(baseline) = &report.baseline { (self.changes(baseline, sources)?) }
             @if report.columns.len() > 1 { (self.columns()) }
             @if report.traces.len() > 1 { (self.traces()) }
             section id="kernels" {
@@ -73,29 +76,28 @@ impl Pages<'_> {
                         @else { "Sorted by code that never ran. A trace (" code { "--trace" } ") adds calls and times." }
                         " Coverage includes only the kernel’s own lines, not the functions that it calls."
                     }
-                    (self.kernels(dir, &ran, sources)?)
+                    (self.kernels(&ran, sources)?)
                 }
             }
             @if !not_instrumented.is_empty() {
                 section id="not-instrumented" {
                     h2 { "Ran, but not instrumented" }
                     p.hint { "These kernels are in the trace, but their code has no coverage mapping. To include them, compile them with the flags of " code { "devprof flags --coverage" } ". Kernels that are part of HIP fill and copy memory." }
-                    (self.not_instrumented(dir, &not_instrumented)?)
+                    (self.not_instrumented(&not_instrumented)?)
                 }
             }
             @if !never_ran.is_empty() {
                 section id="never-ran" {
                     h2 { "Instrumented, never ran" }
-                    (self.never_ran(dir, &never_ran, sources)?)
+                    (self.never_ran(&never_ran, sources)?)
                 }
             }
             section id="files" {
                 h2 { "Files" }
-                (self.files(dir)?)
+                (self.files()?)
             }
-            (footer(&self.origin))
         };
-        Ok(self.page(Depth::Top, &title, body))
+        self.write("index.html", &title, body)
     }
 
     fn kernel_card(&self, ran: usize, not_instrumented: usize, never_ran: usize) -> Markup {
@@ -114,8 +116,7 @@ impl Pages<'_> {
         }
     }
 
-    /// What changed since an earlier report.
-    fn changes(&self, dir: &Path, baseline: &Comparison, sources: &Sources) -> io::Result<Markup> {
+    fn changes(&self, baseline: &Comparison, sources: &Sources) -> io::Result<Markup> {
         let files = self.report.files.iter().enumerate();
         let files: HashMap<&str, usize> = files.map(|(n, file)| (file.location(), n)).collect();
         let file_rows = baseline.files.iter().map(|file| {
@@ -160,8 +161,8 @@ impl Pages<'_> {
             section id="changes" {
                 h2 { "Changes since " code { (baseline.path) } }
                 p.hint { (text::points(&baseline.change)) }
-                @if !baseline.files.is_empty() { (self.part(dir, "changed-files.html", &none, &changed_files)?) }
-                @if !baseline.functions.is_empty() { (self.part(dir, "changed-functions.html", &none, &functions)?) }
+                @if !baseline.files.is_empty() { (self.part("changed-files.html", &none, &changed_files)?) }
+                @if !baseline.functions.is_empty() { (self.part("changed-functions.html", &none, &functions)?) }
             }
         })
     }
@@ -224,7 +225,7 @@ impl Pages<'_> {
         self.report.functions.get(function)
     }
 
-    fn kernels(&self, dir: &Path, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
+    fn kernels(&self, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
         let traced = self.report.traced;
         let max = longest(kernels);
         let mut headings = vec!["Kernel"];
@@ -249,10 +250,10 @@ impl Pages<'_> {
             }
         });
         let list = List::sorted("Kernels that ran", head(&headings), rows);
-        self.part(dir, "kernels.html", &html! {}, &list)
+        self.part("kernels.html", &html! {}, &list)
     }
 
-    fn not_instrumented(&self, dir: &Path, kernels: &[&Kernel]) -> io::Result<Markup> {
+    fn not_instrumented(&self, kernels: &[&Kernel]) -> io::Result<Markup> {
         let max = longest(kernels);
         let rows = kernels.iter().map(|kernel| {
             html! {
@@ -267,10 +268,10 @@ impl Pages<'_> {
         });
         let caption = "Kernels that ran and are not instrumented";
         let list = List::sorted(caption, head(&["Kernel", "#Calls", "#Total time"]), rows);
-        self.part(dir, "not-instrumented.html", &html! {}, &list)
+        self.part("not-instrumented.html", &html! {}, &list)
     }
 
-    fn never_ran(&self, dir: &Path, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
+    fn never_ran(&self, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
         let rows = kernels.iter().filter_map(|kernel| {
             let function = self.function(kernel)?;
             Some(html! {
@@ -283,10 +284,10 @@ impl Pages<'_> {
         });
         let caption = "Instrumented kernels that never ran";
         let list = List::sorted(caption, head(&["Kernel", "File", "#Lines"]), rows);
-        self.part(dir, "never-ran.html", &html! {}, &list)
+        self.part("never-ran.html", &html! {}, &list)
     }
 
-    fn files(&self, dir: &Path) -> io::Result<Markup> {
+    fn files(&self) -> io::Result<Markup> {
         let report = self.report;
         let has_host = report.host.is_some();
         let mut headings = vec!["File", "#Lines", "#Branches", "#Functions"];
@@ -312,7 +313,7 @@ impl Pages<'_> {
         let hint = html! {
             @if !prefix.is_empty() { p.hint { "In " code { (prefix) } } }
         };
-        let table = self.part(dir, "files.html", &hint, &list)?;
+        let table = self.part("files.html", &hint, &list)?;
         Ok(html! { (hint) (table) })
     }
 }

@@ -75,9 +75,8 @@ fn relation(compiled: &HashMap<u64, Vec<u64>>, profiled: &[(String, u64)]) -> Re
 /// The name and hash of each function in an indexed profile.
 fn functions(profdata: &Tool, profile: &Path) -> anyhow::Result<Vec<(String, u64)>> {
     let mut command = profdata.command();
+    command.args(["show", "--all-functions"]).arg(profile);
     let output = command
-        .args(["show", "--all-functions"])
-        .arg(profile)
         .output()
         .with_context(|| format!("cannot start {}", profdata.path.display()))?;
     Ok(parse(&String::from_utf8_lossy(&output.stdout)))

@@ -304,6 +304,13 @@ impl Report {
         self.combined.unwrap_or(self.device)
     }
 
+    /// The indices of the definitions in a file.
+    pub fn definitions_of(&self, file: usize) -> Range<usize> {
+        let of = |definition: &Definition| self.functions[definition.instances.start].file;
+        let start = self.definitions.partition_point(|own| of(own) < file);
+        start..self.definitions.partition_point(|own| of(own) <= file)
+    }
+
     /// The index of the host's column, if there is a profile of it.
     pub fn host_column(&self) -> Option<usize> {
         let is_host = |column: &Column| column.host && column.ran;

@@ -6,7 +6,6 @@ use crate::trace_reader::{self, Checks, Record};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// A trace.
 #[derive(Debug)]
 pub struct Trace {
     pub path: String,
@@ -17,7 +16,6 @@ pub struct Trace {
     pub is_complete: bool,
 }
 
-/// The dispatches of a kernel.
 #[derive(Debug, Default)]
 pub struct Dispatches {
     pub calls: u64,

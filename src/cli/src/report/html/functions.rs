@@ -9,7 +9,6 @@ use crate::report::model::{Cell, Definition, FunctionCoverage, entered};
 use maud::{Markup, html};
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 /// A template with more instances has a page of them. The others are in its row.
 const IN_ROW: usize = 10;
@@ -18,12 +17,12 @@ const NAMES_IN_ROW: usize = 4000;
 
 impl Pages<'_> {
     /// Writes the pages of functions and of instances. `sources` has the pages of source lines.
-    pub fn write_functions(&self, dir: &Path, sources: &Sources) -> io::Result<()> {
+    pub fn write_functions(&self, sources: &Sources) -> io::Result<()> {
         let report = self.report;
         for (index, definition) in report.definitions.iter().enumerate() {
             if let Some(path) = self.instances_page(index, definition) {
-                std::fs::create_dir_all(dir.join("instances"))?;
-                self.write_instances(dir, &path, definition, sources)?;
+                std::fs::create_dir_all(self.dir.join("instances"))?;
+                self.write_instances(&path, definition, sources)?;
             }
         }
         let rows = report.definitions.iter().enumerate();
@@ -51,7 +50,7 @@ impl Pages<'_> {
             let name = path.rsplit('/').next().unwrap_or_default();
             format!("{} ({name})", page + 1)
         };
-        self.write_list(dir, "functions.html", "Functions", &hint, &list, label)
+        self.write_list("functions.html", "Functions", &hint, &list, label)
     }
 
     /// The headings of a table of functions: `first`, and then all that is counted.
@@ -64,7 +63,6 @@ impl Pages<'_> {
         head(&headings)
     }
 
-    /// The first instance of a definition.
     fn first(&self, definition: &Definition) -> &FunctionCoverage {
         &self.report.functions[definition.instances.start]
     }
@@ -90,11 +88,8 @@ impl Pages<'_> {
         let all = |has: fn(&FunctionCoverage) -> bool| instances.iter().all(has);
         let first = self.first(definition);
         let page = sources.line(depth, first.file, first.line);
-        let summary = format!(
-            "{}, {} ran",
-            plural(instances.len(), "instance"),
-            definition.ran
-        );
+        let number = plural(instances.len(), "instance");
+        let summary = format!("{number}, {} ran", definition.ran);
         html! {
             (function_name(&definition.name, Some(&page)))
             @if all(|own| own.kernel) { " " span.tag { "kernel" } }
@@ -121,21 +116,18 @@ impl Pages<'_> {
     /// How often a function was entered in all columns that ran, and its lines.
     fn entered(&self, function: &FunctionCoverage) -> String {
         let lines = function.lines;
-        match entered(function.count, &function.columns) {
-            Some(Cell::Count(0)) => "never ran".to_owned(),
-            Some(Cell::Count(count)) => format!(
-                "entered {}, lines {}/{}",
-                grouped(count),
-                lines.covered,
-                lines.total
-            ),
-            Some(Cell::NotRun(_)) | None => "not run".to_owned(),
+        match entered(function.count, &function.columns).and_then(Cell::count) {
+            None => "not run".to_owned(),
+            Some(0) => "never ran".to_owned(),
+            Some(count) => {
+                let count = grouped(count);
+                format!("entered {count}, lines {}/{}", lines.covered, lines.total)
+            }
         }
     }
 
     fn write_instances(
         &self,
-        dir: &Path,
         path: &str,
         definition: &Definition,
         sources: &Sources,
@@ -167,7 +159,7 @@ impl Pages<'_> {
             }
         };
         let number = |page: usize, _| (page + 1).to_string();
-        self.write_list(dir, path, &definition.name, &hint, &list, number)
+        self.write_list(path, &definition.name, &hint, &list, number)
     }
 }
 

@@ -2,14 +2,13 @@
 
 use super::list::{List, links, nth};
 use super::pages::{Depth, Pages, page_name};
-use super::widgets::{card, count, footer, grouped, head, number, ratio};
+use super::widgets::{card, count, grouped, head, number, ratio};
 use crate::readable::plural;
-use crate::report::model::{Cell, Condition, Definition, File, Line, Report, entered};
+use crate::report::model::{Cell, Condition, File, Line, Report, entered};
 use maud::{Markup, html};
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 /// The longest part of a line that is shown, in bytes.
 const MAX_TEXT: usize = 10_000;
@@ -39,18 +38,17 @@ impl Sources {
 }
 
 impl Pages<'_> {
-    /// Writes the pages of all files.
-    pub fn write_sources(&self, dir: &Path) -> io::Result<Sources> {
-        std::fs::create_dir(dir.join("files"))?;
+    pub fn write_sources(&self) -> io::Result<Sources> {
+        std::fs::create_dir(self.dir.join("files"))?;
         let mut sources = Sources::default();
         for index in 0..self.report.files.len() {
-            self.write_source(dir, index, &mut sources)?;
+            self.write_source(index, &mut sources)?;
         }
         Ok(sources)
     }
 
     /// Writes the pages of a file, of which most have one, and adds them to `sources`.
-    fn write_source(&self, dir: &Path, index: usize, sources: &mut Sources) -> io::Result<()> {
+    fn write_source(&self, index: usize, sources: &mut Sources) -> io::Result<()> {
         let file = &self.report.files[index];
         let path = page_name(index, &file.path);
         let name = file.path.rsplit('/').next().unwrap_or_default();
@@ -59,10 +57,9 @@ impl Pages<'_> {
         let mut pages = list.pages();
         let starts = pages.iter().map(|rows| numbers[rows.start]).collect();
         sources.files.push((path.clone(), starts));
-        let ends = pages
-            .iter()
-            .map(|rows| format!("{}–{}", numbers[rows.start], numbers[rows.end - 1]));
-        let labels: Vec<String> = ends.collect();
+        let label =
+            |rows: &Range<usize>| format!("{}–{}", numbers[rows.start], numbers[rows.end - 1]);
+        let labels: Vec<String> = pages.iter().map(label).collect();
         // A source without lines has a page, too.
         if pages.is_empty() {
             pages.push(0..0);
@@ -72,31 +69,20 @@ impl Pages<'_> {
             let body = html! {
                 h1 { (name) }
                 p.path { code { (file.path) } }
-                @if first { (summary(file)) (view.uncovered(index, sources)) (self.own_functions(dir, index, &path, sources)?) }
+                @if first { (summary(file)) (view.uncovered(index, sources)) (self.own_functions(index, &path, sources)?) }
                 (links(&path, page, &labels))
                 (view.table(&list, rows))
                 (links(&path, page, &labels))
-                (footer(&self.origin))
             };
-            let body = self.page(Depth::Below, &format!("{name} – coverage"), body);
-            std::fs::write(dir.join(nth(&path, page)), body.into_string())?;
+            self.write(&nth(&path, page), &format!("{name} – coverage"), body)?;
         }
         Ok(())
     }
 
-    /// The functions of a file.
-    fn own_functions(
-        &self,
-        dir: &Path,
-        file: usize,
-        path: &str,
-        sources: &Sources,
-    ) -> io::Result<Markup> {
+    fn own_functions(&self, file: usize, path: &str, sources: &Sources) -> io::Result<Markup> {
         let report = self.report;
-        let of = |definition: &Definition| report.functions[definition.instances.start].file;
-        let start = report.definitions.partition_point(|own| of(own) < file);
-        let end = report.definitions.partition_point(|own| of(own) <= file);
-        let rows = (start..end).map(|index| {
+        let definitions = report.definitions_of(file);
+        let rows = definitions.clone().map(|index| {
             let definition = &report.definitions[index];
             let line = report.functions[definition.instances.start].line;
             html! {
@@ -112,11 +98,11 @@ impl Pages<'_> {
         let list = List::sorted("Functions of this file", head, rows);
         let path = path.strip_suffix(".html").unwrap_or(path);
         let path = format!("{path}.functions.html");
-        let table = self.part(dir, &path, &html! {}, &list)?;
+        let table = self.part(&path, &html! {}, &list)?;
         Ok(html! {
-            @if start < end {
+            @if !definitions.is_empty() {
                 details {
-                    summary { (plural(end - start, "function")) }
+                    summary { (plural(definitions.len(), "function")) }
                     (table)
                 }
             }
@@ -169,13 +155,10 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn new(report: &'a Report, file: &'a File) -> View<'a> {
         // The columns in which the file has code, and their sum if there are several.
-        let columns: Vec<usize> = (0..report.columns.len())
-            .filter(|&column| file.lines.iter().any(|line| has_cell(line, column)))
-            .collect();
-        let summands = columns
-            .iter()
-            .filter(|&&column| report.columns[column].ran && !report.columns[column].host)
-            .count();
+        let has_code = |column: &usize| file.lines.iter().any(|line| has_cell(line, *column));
+        let columns: Vec<usize> = (0..report.columns.len()).filter(has_code).collect();
+        let shown = columns.iter().map(|&column| &report.columns[column]);
+        let summands = shown.filter(|column| column.ran && !column.host).count();
         View {
             report,
             file,
@@ -252,14 +235,11 @@ impl<'a> View<'a> {
                 }
             }
         };
-        let rows = known.iter();
+        let row =
+            |&(number, line, text): &(u32, Option<&Line>, &str)| self.line(number, line, text);
         let list = List {
             class: "source",
-            caption: "Source".to_owned(),
-            head,
-            rows: rows
-                .map(|&(number, line, text)| self.line(number, line, text))
-                .collect(),
+            ..List::sorted("Source", head, known.iter().map(row))
         };
         (known.iter().map(|&(number, ..)| number).collect(), list)
     }

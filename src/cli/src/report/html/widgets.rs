@@ -1,6 +1,5 @@
 //! Parts that several pages have.
 
-use super::origin::Origin;
 use crate::console::Severity;
 use crate::readable;
 use crate::report::model::{Cell, FunctionCoverage, Kernel, Note, Ratio, Report, Totals};
@@ -231,16 +230,6 @@ fn shortened(name: &str) -> Cow<'_, str> {
     let begin = name.char_indices().nth(BEGIN).map_or(name.len(), start);
     let end = name.char_indices().nth_back(END - 1).map_or(0, start);
     format!("{} … {}", &name[..begin], &name[end..]).into()
-}
-
-pub fn footer(origin: &Origin) -> Markup {
-    html! {
-        footer {
-            "Made by devprof " (env!("CARGO_PKG_VERSION")) " on " (origin.time)
-            @if let Some(commit) = &origin.commit { ", at commit " code { (commit) } }
-            ", with " code { (origin.command) }
-        }
-    }
 }
 
 #[cfg(test)]
