@@ -2,7 +2,7 @@
 //! clangs have their own changes.
 
 use crate::exit::usage;
-use crate::llvm;
+use crate::llvm::{self, Version};
 use crate::locate::{entries, find_in_path};
 use anyhow::{Context, bail};
 use profraw::format::VARIANT_MASK;
@@ -80,17 +80,14 @@ impl Clang {
         let output = clang.run(&["--version"])?;
         let text = text(&output.stdout);
         let line = text.lines().next().unwrap_or_default();
-        let number = line.split_once("clang version ").map(|(_, after)| {
-            let digits = after.find(|char: char| !char.is_ascii_digit());
-            after[..digits.unwrap_or(after.len())].parse().ok()
-        });
-        match number.flatten() {
-            Some(major) => clang.major = major,
-            None => bail!(
+        let version = line.split_once("clang version ");
+        let Some(version) = version.and_then(|(_, after)| Version::parse(after)) else {
+            bail!(
                 "{} is not a clang: --version prints {line:?}; name a clang with --clang",
                 clang.path.display()
-            ),
-        }
+            );
+        };
+        clang.major = version.numbers[0];
         clang.version = line.to_owned();
         Ok(clang)
     }

@@ -28,7 +28,7 @@ impl Severity {
     }
 }
 
-/// A message about what a command does, as opposed to its result.
+/// A message about the work of a command, as opposed to its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,

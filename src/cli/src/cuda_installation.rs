@@ -97,21 +97,12 @@ pub fn usual_dirs(root: &Path, ptxas: Option<&Path>) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locate::directory;
     use std::fs;
-
-    fn installation(parts: &[&str]) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for part in parts {
-            let path = dir.path().join(part);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
-        }
-        dir
-    }
 
     #[test]
     fn a_named_installation_is_used_or_refused() {
-        let (complete, broken) = (installation(&PARTS), installation(&PARTS[..1]));
+        let (complete, broken) = (directory(&PARTS), directory(&PARTS[..1]));
         let usual = [broken.path().to_owned(), complete.path().to_owned()];
         let find = |value: Option<&Path>| {
             let value = value.map(|path| path.as_os_str().to_owned());
@@ -133,7 +124,7 @@ mod tests {
             "include/cccl/x",
             "targets/x86_64-linux/lib/libcudart_static.a",
         ];
-        let dir = installation(&parts);
+        let dir = directory(&parts);
         let path = dir.path().to_owned();
         let found = CudaInstallation { path: path.clone() };
         let libraries = path.join("targets/x86_64-linux/lib");

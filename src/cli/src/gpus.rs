@@ -127,49 +127,32 @@ pub fn runs_on(cubin: (u32, &str), gpu: (u32, &str)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locate::directory;
 
     #[test]
     fn nvidias_gpus_are_listed_without_its_libraries() {
-        let root = tempfile::tempdir().unwrap();
-        assert_eq!(nvidia(root.path()), [""; 0]);
-        for (bus, text) in [
-            ("0000:1b:00.0", "Model: \t\t NVIDIA H200\nIRQ:   \t\t 17\n"),
-            ("0000:43:00.0", ""),
-        ] {
-            let dir = root.path().join(NVIDIA).join(bus);
-            fs::create_dir_all(&dir).unwrap();
-            fs::write(dir.join("information"), text).unwrap();
-        }
-        assert_eq!(
-            nvidia(root.path()),
-            ["NVIDIA H200", "a GPU of an unknown model"]
-        );
+        assert_eq!(nvidia(directory(&[]).path()), [""; 0]);
+        let files =
+            ["0000:1b:00.0", "0000:43:00.0"].map(|bus| format!("{NVIDIA}/{bus}/information"));
+        let root = directory(&[&files[0], &files[1]]);
+        let text = "Model: \t\t NVIDIA H200\nIRQ:   \t\t 17\n";
+        fs::write(root.path().join(&files[0]), text).unwrap();
+        assert_eq!(nvidia(root.path()), ["NVIDIA H200", UNKNOWN]);
         let found: Vec<String> = sm("9.0\n12.1\n[N/A]\n").collect();
         assert_eq!(found, ["sm_90", "sm_121"]);
     }
 
     #[test]
     fn wsl_has_a_gpu_whose_name_nvidia_smi_knows() {
-        let root = tempfile::tempdir().unwrap();
-        let add = |file: &str, text: &str| {
-            let path = root.path().join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        add(WSL_DEVICE, "");
-        assert_eq!(nvidia(root.path()), [""; 0]);
-        add(WSL_DRIVER, "");
+        assert_eq!(nvidia(directory(&[WSL_DEVICE]).path()), [""; 0]);
+        let root = directory(&[WSL_DEVICE, WSL_DRIVER]);
         assert_eq!(nvidia(root.path()), [UNKNOWN]);
     }
 
     #[test]
     fn cubins_run_on_newer_gpus_of_their_generation() {
-        let runs = |cubin, gpu| {
-            runs_on(
-                compute_capability(cubin).unwrap(),
-                compute_capability(gpu).unwrap(),
-            )
-        };
+        let capability = |arch| compute_capability(arch).unwrap();
+        let runs = |cubin, gpu| runs_on(capability(cubin), capability(gpu));
         assert_eq!(compute_capability("gfx90a"), None);
         assert!(runs("sm_80", "sm_86") && runs("sm_90a", "sm_90") && runs("sm_90", "sm_90"));
         assert!(runs("sm_120f", "sm_121") && runs("sm_100", "sm_103"));

@@ -64,7 +64,7 @@ pub struct Found {
     pub broken: Vec<(PathBuf, String)>,
 }
 
-/// The directories to search for LLVM's tools, most preferred first, and what was found there.
+/// The directories to search for LLVM's tools, most preferred first, and the tools that were found there.
 #[derive(Debug)]
 pub struct Llvm {
     dirs: Vec<PathBuf>,
@@ -199,7 +199,7 @@ impl Llvm {
     /// The llvm-profdata with the highest version that reads raw profiles of this version.
     ///
     /// # Errors
-    /// There is no such llvm-profdata. The message lists those that were found and what they read.
+    /// There is no such llvm-profdata. The message lists the installed ones and the versions that they read.
     pub fn profdata(&self, raw: u64) -> anyhow::Result<Tool> {
         let found = self.all(PROFDATA);
         let fits = |tool: &&Tool| tool.raw_version().as_ref() == Ok(&raw);
@@ -300,7 +300,7 @@ fn version(child: std::io::Result<Child>) -> anyhow::Result<Version> {
 
 impl Version {
     /// Parses `23.1.4` or `20.0.0git`, up to the first part that is not a number.
-    fn parse(text: &str) -> Option<Version> {
+    pub fn parse(text: &str) -> Option<Version> {
         let mut parts = text.split(['.', '-']).map(|part| {
             let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             part[..digits].parse().ok()

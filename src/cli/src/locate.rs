@@ -221,6 +221,18 @@ pub fn entries(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
     paths
 }
 
+/// A new directory with these files, which are empty.
+#[cfg(test)]
+pub fn directory(files: &[&str]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for file in files {
+        let path = dir.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    dir
+}
+
 /// The program that a shell would start by this name.
 pub fn find_in_path(name: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
@@ -240,21 +252,16 @@ pub fn find_in_path(name: &OsStr) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A program in `name` of a new directory, next to the other paths.
-    fn program(name: &str, others: &[&str]) -> (tempfile::TempDir, PathBuf) {
-        let dir = tempfile::tempdir().unwrap();
-        for path in others.iter().chain([&name]) {
-            let path = dir.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
-        }
+    /// A program in `name` of a new directory, next to another file.
+    fn program(name: &str, other: &str) -> (tempfile::TempDir, PathBuf) {
+        let dir = directory(&[name, other]);
         let program = dir.path().join(name);
         (dir, program)
     }
 
     #[test]
     fn an_installation_is_preferred_to_a_checkout() {
-        let (dir, built) = program("target/debug/devprof", &["target/debug/.cargo-lock"]);
+        let (dir, built) = program("target/debug/devprof", "target/debug/.cargo-lock");
         let target = dir.path().join("target");
         let candidates = Component::Library.candidates(&built);
         assert_eq!(candidates[0], target.join("lib/libdevprof.so"));
@@ -266,10 +273,10 @@ mod tests {
 
     #[test]
     fn only_a_program_that_cargo_built_names_build_commands() {
-        let (_dir, built) = program("target/release/devprof", &["target/release/.cargo-lock"]);
+        let (_dir, built) = program("target/release/devprof", "target/release/.cargo-lock");
         let library = "lib/devprof/hsa-sim/libhsa-runtime64.so.1";
-        let (_dir, installed) = program("bin/devprof", &[library]);
-        let (_dir, copied) = program("release/devprof", &["dist/libdevprof.so"]);
+        let (_dir, installed) = program("bin/devprof", library);
+        let (_dir, copied) = program("release/devprof", "dist/libdevprof.so");
         assert!(Component::Library.candidates(&copied).len() == LIBRARY_DIRS.len());
         for component in [
             Component::Library,

@@ -104,8 +104,7 @@ fn resolved(out: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
+    use rustix::fs::{FileType, Mode};
     use std::os::unix::fs::{FileTypeExt, symlink};
 
     fn write(out: &Path) -> io::Result<()> {
@@ -127,9 +126,8 @@ mod tests {
         assert_eq!(fs::read_to_string(at("sub/file")).unwrap(), "complete");
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
         assert_eq!(fs::metadata(at("sub/file")).unwrap().permissions(), private);
-        let pipe = CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
-        // SAFETY: the path is a C string that outlives the call.
-        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        let (mode, kind) = (Mode::RUSR | Mode::WUSR, FileType::Fifo);
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), kind, mode, 0).unwrap();
         // A pipe and not a real device, which a bug in this code could replace.
         let reader = std::thread::spawn({
             let pipe = at("pipe");

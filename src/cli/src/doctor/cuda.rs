@@ -238,6 +238,7 @@ impl System<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locate::directory;
 
     /// A directory in place of `/`.
     struct Root {
@@ -248,13 +249,11 @@ mod tests {
 
     impl Root {
         fn new(files: &[&str]) -> Root {
-            let root = Root {
-                dir: tempfile::tempdir().unwrap(),
+            Root {
+                dir: directory(files),
                 variables: Vec::new(),
                 libraries: Vec::new(),
-            };
-            files.iter().for_each(|file| root.add(file, ""));
-            root
+            }
         }
 
         fn path(&self, name: &str) -> PathBuf {

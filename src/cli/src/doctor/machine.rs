@@ -4,9 +4,8 @@ use super::finding::Finding;
 use crate::gpus;
 use crate::locate::{Component, entries};
 use crate::readable::listed;
+use rustix::fs::Access;
 use std::collections::BTreeMap;
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const TOPIC: &str = "GPU";
@@ -89,9 +88,5 @@ pub fn counted(gpus: Vec<String>) -> String {
 
 /// Whether this user can read and write the device. It is not opened, because that would have side effects in the driver.
 fn is_accessible(path: &Path) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
-        return false;
-    };
-    // SAFETY: the path is a C string that outlives the call, which only reads it.
-    unsafe { libc::access(path.as_ptr(), libc::R_OK | libc::W_OK) == 0 }
+    rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK).is_ok()
 }

@@ -1,4 +1,4 @@
-//! `--baseline`: what changed since an earlier report, which was written with `--format json`.
+//! `--baseline`: the differences from an earlier report, which was written with `--format json`.
 //!
 //! Files and functions are compared by path and symbol, not by line, because an edit moves the lines below it.
 

@@ -1,4 +1,4 @@
-//! The functions of a column: those of all code objects of an architecture, without duplicates.
+//! The functions of a column: of all code objects of an architecture, without duplicates.
 
 use super::llvm_cov::{self, Function, Variant};
 use super::objects::{Object, ObjectGroup};

@@ -31,7 +31,7 @@ pub struct Function {
     pub mismatched: bool,
 }
 
-/// The number of a function among those of the same name in other code objects that have different sources, because of
+/// The number of a function among the functions of the same name in other code objects that have different sources, because of
 /// macros or by accident.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variant {

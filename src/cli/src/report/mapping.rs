@@ -1,4 +1,4 @@
-//! Reads from a code object's coverage mapping (`__llvm_covfun`) what llvm-cov does not export: the structural hash of
+//! Reads facts that llvm-cov does not export from a code object's coverage mapping (`__llvm_covfun`): the structural hash of
 //! each function, and whether the code object has the function at all. For a function that the code object only declares,
 //! the mapping has a single region without a counter.
 

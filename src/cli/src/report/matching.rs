@@ -82,7 +82,7 @@ fn functions(profdata: &Tool, profile: &Path) -> anyhow::Result<Vec<(String, u64
     Ok(parse(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Parses what `llvm-profdata show --all-functions` prints: a line with the name of each function, and below it a line
+/// Parses the output of `llvm-profdata show --all-functions`: a line with the name of each function, and below it a line
 /// with its hash.
 fn parse(text: &str) -> Vec<(String, u64)> {
     let mut functions = Vec::new();

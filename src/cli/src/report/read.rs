@@ -157,7 +157,8 @@ fn traces(
     notes: &mut Notes,
     console: &mut Console,
 ) -> anyhow::Result<Vec<Trace>> {
-    let traces = trace::read_all(paths, console)?;
+    let traces = paths.iter().map(|path| trace::read(path, console));
+    let traces = traces.collect::<anyhow::Result<Vec<Trace>>>()?;
     for trace in traces.iter().filter(|trace| !trace.is_complete) {
         notes.loss(format!(
             "Parts of the trace {} could not be read: calls and times are too low.",

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::names::Naming;
 use crate::trace_reader::{self, Checks, Record};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[derive(Debug)]
 pub struct Trace {
@@ -37,11 +37,7 @@ impl Dispatches {
     }
 }
 
-pub fn read_all(paths: &[PathBuf], console: &mut Console) -> anyhow::Result<Vec<Trace>> {
-    paths.iter().map(|path| read(path, console)).collect()
-}
-
-fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
+pub fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
     // By kernel and agent ID, so that names are looked up once per kernel and not once per dispatch.
     let mut by_id: HashMap<(u32, u32), Dispatches> = HashMap::new();
     let take = |record: &Record, trace: &mut trace_reader::Trace| {
