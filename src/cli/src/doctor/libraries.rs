@@ -11,8 +11,8 @@ struct Library {
     topic: &'static str,
     /// The file name up to the version.
     name: &'static str,
-    /// Whether devprof cannot work without it.
-    required: bool,
+    /// Missing if devprof cannot work without it.
+    if_missing: State,
     install: &'static str,
 }
 
@@ -20,13 +20,13 @@ const LIBRARIES: [Library; 2] = [
     Library {
         topic: "HSA",
         name: "libhsa-runtime64.so.",
-        required: true,
+        if_missing: State::Missing,
         install: "apt-get install libhsa-runtime64-1 (Debian), hsa-rocr (AMD's packages)",
     },
     Library {
         topic: "HIP",
         name: "libamdhip64.so.",
-        required: false,
+        if_missing: State::Warning,
         install: "apt-get install libamdhip64-7 (Debian), hip-runtime-amd (AMD's packages); not needed by programs that use HSA directly",
     },
 ];
@@ -80,12 +80,7 @@ impl Library {
                     "no {}* in LD_LIBRARY_PATH, the linker's directories or ROCm's",
                     self.name
                 );
-                let state = if self.required {
-                    State::Missing
-                } else {
-                    State::Warning
-                };
-                Finding::problem(state, self.topic, what, self.install)
+                Finding::problem(self.if_missing, self.topic, what, self.install)
             }
         }
     }

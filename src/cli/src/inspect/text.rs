@@ -139,11 +139,9 @@ fn host_line(host: &Host) -> String {
     }
     if host.profile {
         line += ", its host code is instrumented";
-        line += if host.coverage {
-            ", with coverage mapping"
-        } else {
-            ""
-        };
+        if host.coverage {
+            line += ", with coverage mapping";
+        }
     }
     if let Some(kpack) = &host.kpack {
         line += &format!(

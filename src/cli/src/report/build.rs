@@ -302,12 +302,11 @@ fn functions(
         {
             let path = &files[file].path;
             let (coverage, on_device, counts) = coverage(data, &own, path, position);
-            let sum = if on_device {
-                device.get_or_insert_default()
+            if on_device {
+                device.get_or_insert_default().add(&counts);
             } else {
-                &mut host
-            };
-            sum.add(&counts);
+                host.add(&counts);
+            }
             add_instance(&mut definition, &coverage);
             let symbol = crate::names::symbol(name);
             functions.push(FunctionCoverage {
@@ -424,6 +423,7 @@ fn kernels(
     let kernel = |symbol: &str| {
         let function = counted.get(symbol).copied();
         let traced = dispatches.get(symbol);
+        let all = traced.cloned().unwrap_or_default();
         let by_trace = traces.iter().enumerate().filter(|_| traces.len() > 1);
         let by_trace = by_trace.filter_map(|(index, trace)| {
             let own = trace.kernels.get(symbol)?;
@@ -448,13 +448,11 @@ fn kernels(
             symbol: symbol.to_owned(),
             state,
             function,
-            calls: is_traced.then(|| traced.map_or(0, |traced| traced.calls)),
-            untimed: traced.map_or(0, |traced| traced.untimed),
-            time: is_traced.then(|| traced.map_or(0, |traced| traced.time)),
+            calls: is_traced.then_some(all.calls),
+            untimed: all.untimed,
+            time: is_traced.then_some(all.time),
             by_trace: by_trace.collect(),
-            architectures: traced
-                .map(|traced| traced.architectures.clone())
-                .unwrap_or_default(),
+            architectures: all.architectures,
         }
     };
     let mut kernels: Vec<Kernel> = symbols.into_iter().map(kernel).collect();

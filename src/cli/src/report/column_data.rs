@@ -47,11 +47,13 @@ impl ColumnData {
             objects: objects.len(),
             ..ColumnData::default()
         };
-        let paths: Vec<PathBuf> = objects.iter().map(|object| object.path.clone()).collect();
         let profile = column.profile.map(PathBuf::as_path);
         let mut functions = Vec::new();
         let mut mismatched = Vec::new();
-        for (object, read) in objects.iter().zip(read_all(&paths, profile, llvm_cov, bar)) {
+        for (object, read) in objects
+            .iter()
+            .zip(read_all(objects, profile, llvm_cov, bar))
+        {
             data.kernels.extend(object.kernels.iter().cloned());
             match read {
                 Ok(read) => {
@@ -103,9 +105,9 @@ fn read_not_run(
     Ok(functions)
 }
 
-/// Reads code objects in parallel. Returns the results in the order of the paths.
+/// Reads code objects in parallel. Returns the results in the same order.
 fn read_all(
-    paths: &[PathBuf],
+    objects: &[&Object],
     profile: Option<&Path>,
     llvm_cov: &Tool,
     bar: &ProgressBar,
@@ -113,18 +115,18 @@ fn read_all(
     let next = AtomicUsize::new(0);
     let work = || {
         let mut read = Vec::new();
-        while let Some((index, path)) = {
+        loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            paths.get(index).map(|path| (index, path))
-        } {
-            read.push((index, llvm_cov::read(llvm_cov, path, profile)));
+            let Some(object) = objects.get(index) else {
+                return read;
+            };
+            read.push((index, llvm_cov::read(llvm_cov, &object.path, profile)));
             bar.inc(1);
         }
-        read
     };
     let threads = thread::available_parallelism()
         .map_or(1, usize::from)
-        .min(paths.len());
+        .min(objects.len());
     let mut read: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let read = threads.into_iter().map(|thread| thread.join());

@@ -74,12 +74,7 @@ impl Target<'_> {
         if formats.is_empty() {
             let file = output.filter(|output| !outfile::is_directory(output));
             let named = file.and_then(Format::of);
-            let is_stdout = output.is_none();
-            let default = if is_stdout {
-                Format::Text
-            } else {
-                Format::Html
-            };
+            let default = output.map_or(Format::Text, |_| Format::Html);
             formats.insert(named.unwrap_or(default));
         }
         let single = formats.first().copied();

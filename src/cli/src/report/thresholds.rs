@@ -48,12 +48,7 @@ impl Options {
 
 fn failure(option: &str, ratio: Ratio, threshold: f64) -> Option<String> {
     let required = format!("--fail-under-{option} requires {threshold} %");
-    let is_kernels = option == "kernels";
-    let what = if is_kernels {
-        "instrumented kernels"
-    } else {
-        option
-    };
+    let what = option.replace("kernels", "instrumented kernels");
     match ratio.percent() {
         // Code without conditions has no branches. But a report without lines, functions or kernels shows nothing.
         None if option == "branches" => None,

@@ -16,7 +16,7 @@ pub struct Trace {
     pub is_complete: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Dispatches {
     pub calls: u64,
     /// Number of dispatches without times.

@@ -187,24 +187,21 @@ impl<'a> View<'a> {
 
     /// Links to the lines that never ran.
     fn uncovered(&self, file: usize, sources: &Sources) -> Markup {
-        let mut spans: Vec<(u32, u32)> = Vec::new();
-        let mut last_was_missed = false;
-        for line in &self.file.lines {
-            let is_missed = self.class(line) == MISSED;
-            match spans.last_mut() {
-                Some(span) if is_missed && last_was_missed => span.1 = line.number,
-                _ if is_missed => spans.push((line.number, line.number)),
-                _ => {}
-            }
-            last_was_missed = is_missed;
-        }
+        let is_missed = |line: &Line| self.class(line) == MISSED;
+        let groups = self
+            .file
+            .lines
+            .chunk_by(|one, next| is_missed(one) == is_missed(next));
+        let missed = groups.filter(|lines| is_missed(&lines[0]));
+        let spans: Vec<&[Line]> = missed.collect();
         html! {
             @if !spans.is_empty() {
                 p.jumps {
                     "Never ran: "
-                    @for (n, (first, last)) in spans.iter().take(MAX_JUMPS).enumerate() {
+                    @for (n, lines) in spans.iter().take(MAX_JUMPS).enumerate() {
+                        @let (first, last) = (lines[0].number, lines[lines.len() - 1].number);
                         @if n > 0 { ", " }
-                        a href=(sources.line(Depth::Below, file, *first)) {
+                        a href=(sources.line(Depth::Below, file, first)) {
                             (first) @if last > first { "–" (last) }
                         }
                     }
