@@ -1,6 +1,6 @@
 //! Whether the GPU code of a program is instrumented, and how.
 
-use super::finding::{Finding, State};
+use super::finding::{Finding, State, Topic};
 use crate::llvm::Llvm;
 use crate::returns;
 use code_objects::{CodeObject, Found, Location, Options, Sampling, What};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-const TOPIC: &str = "binaries";
+const TOPIC: Topic = Topic("binaries");
 const NAME_KERNELS: &str = "name the program or library that contains the kernels";
 const INSTALL: &str = "name an installation of the LLVM whose clang compiled it: --llvm DIR";
 
@@ -36,11 +36,10 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
                 }
             }
             // Nothing in the file could be read.
-            What::Damage { why } if found.location == Location::new(file) => findings.push(
-                Finding::missing(TOPIC, format!("{}: {why}", found.location), NAME_KERNELS),
-            ),
-            What::Damage { why } => findings.push(Finding::warning(
-                TOPIC,
+            What::Damage { why } if found.location == Location::new(file) => {
+                findings.push(TOPIC.missing(format!("{}: {why}", found.location), NAME_KERNELS))
+            }
+            What::Damage { why } => findings.push(TOPIC.warning(
                 format!("{}: {why}", found.location),
                 "`devprof inspect` shows the parts that can be read",
             )),
@@ -49,8 +48,7 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
         ControlFlow::Continue(())
     });
     if assessments.is_empty() && findings.is_empty() {
-        findings.push(Finding::warning(
-            TOPIC,
+        findings.push(TOPIC.warning(
             format!("{}: contains no GPU code", file.display()),
             NAME_KERNELS,
         ));
@@ -63,7 +61,7 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
         let targets: Vec<String> = targets.into_iter().collect();
         let (file, targets) = (file.display(), targets.join(", "));
         findings.push(Finding {
-            topic: TOPIC,
+            topic: TOPIC.0,
             state,
             what: format!("{file}: {objects} for {targets}: {what}"),
             fix,

@@ -1,7 +1,7 @@
 //! CUDA: NVIDIA's driver and GPUs, the installation that clang compiles with, and CUPTI. Nothing is reported on a machine
 //! without any of them. No library of NVIDIA's is loaded.
 
-use super::finding::Finding;
+use super::finding::{Finding, Topic};
 use super::machine::{self, counted};
 use crate::cuda_installation::{USUAL, missing_part, usual_dirs};
 use crate::gpus;
@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const TOPIC: &str = "CUDA";
+const TOPIC: Topic = Topic("CUDA");
 
 /// The file in which NVIDIA's kernel driver has its version.
 const VERSION: &str = "proc/driver/nvidia/version";
@@ -55,23 +55,21 @@ pub fn check(system: &System) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &driver {
         Some(version) => {
-            findings.push(Finding::ok(TOPIC, format!("NVIDIA's driver {version}")));
+            findings.push(TOPIC.ok(format!("NVIDIA's driver {version}")));
             findings.push(system.gpus());
             findings.push(system.driver_library());
         }
-        None => findings.push(Finding::warning(
-            TOPIC,
+        None => findings.push(TOPIC.warning(
             format!("no /{VERSION}: CUDA programs can be compiled, but not run"),
             INSTALL_DRIVER,
         )),
     }
     findings.push(match installation.map(|path| (missing_part(&path), path)) {
-        Some((None, path)) => Finding::ok(
-            TOPIC,
-            format!("the CUDA installation {}, for clang", path.display()),
-        ),
-        Some((Some(part), path)) => Finding::missing(
-            TOPIC,
+        Some((None, path)) => TOPIC.ok(format!(
+            "the CUDA installation {}, for clang",
+            path.display()
+        )),
+        Some((Some(part), path)) => TOPIC.missing(
             format!(
                 "clang cannot use the CUDA installation {}: it has no {part}",
                 path.display()
@@ -79,8 +77,7 @@ pub fn check(system: &System) -> Vec<Finding> {
             INSTALL_CUDA,
         ),
         // Programs can be run without it.
-        None => Finding::warning(
-            TOPIC,
+        None => TOPIC.warning(
             format!(
                 "clang cannot compile CUDA: no installation (CUDA_PATH, ptxas in PATH, /{})",
                 USUAL.join(", /")
@@ -121,13 +118,12 @@ impl System<'_> {
     fn gpus(&self) -> Finding {
         let gpus = gpus::nvidia(self.root);
         if gpus.is_empty() {
-            return Finding::missing(
-                TOPIC,
+            return TOPIC.missing(
                 "the driver lists no GPU (/proc/driver/nvidia/gpus)",
                 "nvidia-smi; dmesg | grep -i nvrm",
             );
         }
-        Finding::ok(TOPIC, counted(gpus))
+        TOPIC.ok(counted(gpus))
     }
 
     fn driver_library(&self) -> Finding {
@@ -136,10 +132,8 @@ impl System<'_> {
         // WSL2 adds its directory to the dynamic linker's.
         let in_wsl = || gpus::is_wsl(self.root).then(|| self.root.join(gpus::WSL_DRIVER));
         match found.or_else(in_wsl) {
-            Some(path) => Finding::ok(TOPIC, path.display().to_string()),
-            None => Finding::missing(
-                TOPIC,
-                format!("no {DRIVER_LIBRARY} in LD_LIBRARY_PATH or the linker's directories"),
+            Some(path) => TOPIC.ok(path.display().to_string()),
+            None => TOPIC.missing(format!("no {DRIVER_LIBRARY} in LD_LIBRARY_PATH or the linker's directories"),
                 "apt-get install libcuda1 (Debian), of the driver's version; in a container: docker run --gpus all",
             ),
         }
@@ -166,19 +160,16 @@ impl System<'_> {
 
     /// CUPTI, with which the runtime finds the code of CUDA programs.
     fn cupti(&self) -> Finding {
-        let ok = |path: &Path| Finding::ok(TOPIC, format!("CUPTI: {}", path.display()));
+        let ok = |path: &Path| TOPIC.ok(format!("CUPTI: {}", path.display()));
         if let Some(path) = self.set("DEVPROF_CUPTI") {
             if path == Path::new("none") {
-                return Finding::ok(
-                    TOPIC,
-                    "CUPTI is not used (DEVPROF_CUPTI=none): CUDA programs are not traced",
-                );
+                return TOPIC
+                    .ok("CUPTI is not used (DEVPROF_CUPTI=none): CUDA programs are not traced");
             }
             if path.is_file() {
                 return ok(&path);
             }
-            return Finding::missing(
-                TOPIC,
+            return TOPIC.missing(
                 format!("DEVPROF_CUPTI is {}, which is not a file", path.display()),
                 INSTALL_CUPTI,
             );
@@ -202,17 +193,13 @@ impl System<'_> {
         }
         match file(&mut self.python_packages()) {
             // The runtime finds it next to libcudart.so.
-            Some(path) => Finding::warning(
-                TOPIC,
-                format!(
+            Some(path) => TOPIC.warning(format!(
                     "CUPTI: {}, which devprof finds only in programs that load the CUDA runtime from Python's packages",
                     path.display()
                 ),
                 format!("export DEVPROF_CUPTI={}", path.display()),
             ),
-            None => Finding::missing(
-                TOPIC,
-                "no CUPTI: CUDA programs cannot be traced, and devprof collects from them only if it is preloaded (devprof run)",
+            None => TOPIC.missing("no CUPTI: CUDA programs cannot be traced, and devprof collects from them only if it is preloaded (devprof run)",
                 INSTALL_CUPTI,
             ),
         }

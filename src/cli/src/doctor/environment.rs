@@ -1,13 +1,13 @@
 //! The environment variables that the runtime reads, and how it interprets their values.
 
-use super::finding::Finding;
+use super::finding::{Finding, Topic};
 use crate::locate::Component;
 use settings::{Described, RUNTIME, Value};
 use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-const TOPIC: &str = "environment";
+const TOPIC: Topic = Topic("environment");
 
 pub fn check(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     let runtime = RUNTIME.iter().map(|own| {
@@ -20,12 +20,12 @@ pub fn check(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
         let Some(meaning) = meaning else { continue };
         let set = format!("{name}={}", variable(name).unwrap_or_default().display());
         findings.push(match meaning {
-            Ok(meaning) => Finding::ok(TOPIC, format!("{set}: {meaning}")),
-            Err((what, fix)) => Finding::warning(TOPIC, format!("{set}: {what}"), fix),
+            Ok(meaning) => TOPIC.ok(format!("{set}: {meaning}")),
+            Err((what, fix)) => TOPIC.warning(format!("{set}: {what}"), fix),
         });
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(TOPIC, "no variable that devprof reads is set"));
+        findings.push(TOPIC.ok("no variable that devprof reads is set"));
     }
     findings
 }

@@ -25,42 +25,33 @@ pub struct Finding {
     pub fix: Option<String>,
 }
 
-impl Finding {
-    pub fn ok(topic: &'static str, what: impl Into<String>) -> Finding {
+/// The subject of several findings.
+#[derive(Clone, Copy)]
+pub struct Topic(pub &'static str);
+
+impl Topic {
+    pub fn ok(self, what: impl Into<String>) -> Finding {
         Finding {
-            topic,
+            topic: self.0,
             state: State::Ok,
             what: what.into(),
             fix: None,
         }
     }
 
-    pub fn warning(
-        topic: &'static str,
-        what: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Finding {
-        Finding::problem(State::Warning, topic, what, fix)
+    pub fn warning(self, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.problem(State::Warning, what, fix)
     }
 
-    pub fn missing(
-        topic: &'static str,
-        what: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Finding {
-        Finding::problem(State::Missing, topic, what, fix)
+    pub fn missing(self, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.problem(State::Missing, what, fix)
     }
 
-    pub fn problem(
-        state: State,
-        topic: &'static str,
-        what: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Finding {
+    pub fn problem(self, state: State, what: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding {
             state,
             fix: Some(fix.into()),
-            ..Finding::ok(topic, what)
+            ..self.ok(what)
         }
     }
 }

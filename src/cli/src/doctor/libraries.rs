@@ -1,14 +1,16 @@
 //! AMD's runtime libraries, where the dynamic linker finds them, and devprof's own libraries.
 
-use super::finding::{Finding, State};
+use super::finding::{Finding, State, Topic};
 use crate::locate::{Component, entries};
 use std::env;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+const DEVPROF: Topic = Topic("devprof");
+
 struct Library {
-    topic: &'static str,
+    topic: Topic,
     /// The file name up to the version.
     name: &'static str,
     /// Missing if devprof cannot work without it.
@@ -18,13 +20,13 @@ struct Library {
 
 const LIBRARIES: [Library; 2] = [
     Library {
-        topic: "HSA",
+        topic: Topic("HSA"),
         name: "libhsa-runtime64.so.",
         if_missing: State::Missing,
         install: "apt-get install libhsa-runtime64-1 (Debian), hsa-rocr (AMD's packages)",
     },
     Library {
-        topic: "HIP",
+        topic: Topic("HIP"),
         name: "libamdhip64.so.",
         if_missing: State::Warning,
         install: "apt-get install libamdhip64-7 (Debian), hip-runtime-amd (AMD's packages); not needed by programs that use HSA directly",
@@ -44,8 +46,8 @@ pub fn check(known: &[PathBuf], has_amd: bool) -> Vec<Finding> {
     ];
     for (component, purpose) in components {
         findings.push(match component.find() {
-            Ok(path) => Finding::ok("devprof", format!("{}, {purpose}", path.display())),
-            Err(error) => Finding::missing("devprof", format!("{error:#}"), component.remedy()),
+            Ok(path) => DEVPROF.ok(format!("{}, {purpose}", path.display())),
+            Err(error) => DEVPROF.missing(format!("{error:#}"), component.remedy()),
         });
     }
     findings
@@ -58,7 +60,7 @@ impl Library {
             name.as_bytes().starts_with(self.name.as_bytes())
         };
         if let Some(path) = known.iter().find(is_own) {
-            return Finding::ok(self.topic, described(path));
+            return self.topic.ok(described(path));
         }
         let elsewhere: Vec<PathBuf> = rocm_library_dirs()
             .flat_map(|dir| entries(dir, ""))
@@ -66,8 +68,7 @@ impl Library {
         match elsewhere.iter().rfind(is_own) {
             Some(path) => {
                 let dir = path.parent().unwrap_or(Path::new("/"));
-                Finding::warning(
-                    self.topic,
+                self.topic.warning(
                     format!(
                         "{}, which only programs with its directory in their run path can find",
                         described(path)
@@ -80,7 +81,7 @@ impl Library {
                     "no {}* in LD_LIBRARY_PATH, the linker's directories or ROCm's",
                     self.name
                 );
-                Finding::problem(self.if_missing, self.topic, what, self.install)
+                self.topic.problem(self.if_missing, what, self.install)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The GPUs, and whether this user may use them.
 
-use super::finding::Finding;
+use super::finding::{Finding, Topic};
 use crate::gpus;
 use crate::locate::{Component, entries};
 use crate::readable::listed;
@@ -8,7 +8,7 @@ use rustix::fs::Access;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const TOPIC: &str = "GPU";
+const TOPIC: Topic = Topic("GPU");
 const KFD: &str = "/dev/kfd";
 /// The directory of the GPUs' device files, which programs need in addition to [`KFD`].
 const DRI: &str = "/dev/dri";
@@ -18,10 +18,9 @@ pub fn check() -> Vec<Finding> {
     if let Some(library) = std::env::var_os("HSA_MODEL_LIB").filter(|library| !library.is_empty()) {
         let path = library.display();
         return vec![if Path::new(&library).is_file() {
-            Finding::ok(TOPIC, format!("the GPU model {path}: {gpus}"))
+            TOPIC.ok(format!("the GPU model {path}: {gpus}"))
         } else {
-            Finding::missing(
-                TOPIC,
+            TOPIC.missing(
                 format!("HSA_MODEL_LIB is {path}, which does not exist"),
                 "unset HSA_MODEL_LIB HSA_MODEL_TOPOLOGY; `devprof run --model` sets them",
             )
@@ -31,36 +30,29 @@ pub fn check() -> Vec<Finding> {
     if !kfd.exists() {
         let driver = "AMD GPUs need the amdgpu kernel driver: modprobe amdgpu";
         return vec![match Component::HsaRuntime.find() {
-            Ok(_) => Finding::warning(
-                TOPIC,
+            Ok(_) => TOPIC.warning(
                 format!("no {KFD}: programs can run only on simulated GPUs"),
                 format!("devprof run --model PROGRAM; {driver}"),
             ),
-            Err(error) => Finding::missing(
-                TOPIC,
-                format!("no {KFD}, and no simulator ({error:#})"),
-                driver,
-            ),
+            Err(error) => TOPIC.missing(format!("no {KFD}, and no simulator ({error:#})"), driver),
         }];
     }
     let mut findings = Vec::new();
     findings.push(if gpus.is_empty() {
-        Finding::missing(
-            TOPIC,
+        TOPIC.missing(
             format!("{KFD} exists, but its driver lists no GPU"),
             "dmesg | grep -i amdgpu",
         )
     } else {
-        Finding::ok(TOPIC, gpus)
+        TOPIC.ok(gpus)
     });
     let mut denied = entries(DRI, "renderD");
     denied.insert(0, kfd.to_owned());
     denied.retain(|path| !is_accessible(path));
     findings.push(if denied.is_empty() {
-        Finding::ok(TOPIC, format!("this user can access {KFD} and {DRI}"))
+        TOPIC.ok(format!("this user can access {KFD} and {DRI}"))
     } else {
-        Finding::missing(
-            TOPIC,
+        TOPIC.missing(
             format!("this user cannot read and write {}", listed(&denied)),
             "sudo usermod -a -G render,video $USER, then log in again",
         )

@@ -19,17 +19,17 @@ impl Pages<'_> {
     /// Writes the pages of functions and of instances. `sources` has the pages of source lines.
     pub fn write_functions(&self, sources: &Sources) -> io::Result<()> {
         let report = self.report;
-        for (index, definition) in report.definitions.iter().enumerate() {
-            if let Some(path) = self.instances_page(index, definition) {
+        for index in 0..report.definitions.len() {
+            if let Some(path) = self.instances_page(index) {
                 std::fs::create_dir_all(self.dir.join("instances"))?;
-                self.write_instances(&path, definition, sources)?;
+                self.write_instances(index, &path, sources)?;
             }
         }
         let rows = report.definitions.iter().enumerate();
         let rows = rows.map(|(index, definition)| {
             html! {
                 tr {
-                    th scope="row" { (self.definition(Depth::Top, index, definition, sources)) }
+                    th scope="row" { (self.definition(Depth::Top, index, sources)) }
                     td { (location(report, self.first(definition))) }
                     @for cell in &definition.columns { (count(*cell)) }
                     (ratio(definition.lines)) (ratio(definition.branches))
@@ -68,7 +68,8 @@ impl Pages<'_> {
     }
 
     /// The path of the page with the instances of a definition, if there are too many for its row.
-    fn instances_page(&self, index: usize, definition: &Definition) -> Option<String> {
+    fn instances_page(&self, index: usize) -> Option<String> {
+        let definition = &self.report.definitions[index];
         let instances = &self.report.functions[definition.instances.clone()];
         let names: usize = instances.iter().map(|own| own.name.len()).sum();
         let is_long = instances.len() > IN_ROW || names > NAMES_IN_ROW;
@@ -77,13 +78,8 @@ impl Pages<'_> {
     }
 
     /// The name of a function, with its properties, and its instances if it is a template.
-    pub fn definition(
-        &self,
-        depth: Depth,
-        index: usize,
-        definition: &Definition,
-        sources: &Sources,
-    ) -> Markup {
+    pub fn definition(&self, depth: Depth, index: usize, sources: &Sources) -> Markup {
+        let definition = &self.report.definitions[index];
         let instances = &self.report.functions[definition.instances.clone()];
         let all = |has: fn(&FunctionCoverage) -> bool| instances.iter().all(has);
         let first = self.first(definition);
@@ -95,7 +91,7 @@ impl Pages<'_> {
             @if all(|own| own.kernel) { " " span.tag { "kernel" } }
             @if all(|own| own.unused) { " " span.tag { "not called" } }
             @if instances.iter().any(|own| own.mismatched) { " " span.tag.bad { "counts lost" } }
-            @match self.instances_page(index, definition) {
+            @match self.instances_page(index) {
                 Some(page) => div.instances { a href=(depth.link(&page)) { (summary) } },
                 None if instances.len() > 1 => details.instances {
                     summary { (summary) }
@@ -126,13 +122,9 @@ impl Pages<'_> {
         }
     }
 
-    fn write_instances(
-        &self,
-        path: &str,
-        definition: &Definition,
-        sources: &Sources,
-    ) -> io::Result<()> {
+    fn write_instances(&self, index: usize, path: &str, sources: &Sources) -> io::Result<()> {
         let report = self.report;
+        let definition = &report.definitions[index];
         let instances = &report.functions[definition.instances.clone()];
         let rows = instances.iter().enumerate().map(|(n, own)| {
             html! {

@@ -87,7 +87,7 @@ impl Pages<'_> {
             let line = report.functions[definition.instances.start].line;
             html! {
                 tr {
-                    th scope="row" { (self.definition(Depth::Below, index, definition, sources)) }
+                    th scope="row" { (self.definition(Depth::Below, index, sources)) }
                     (number(u64::from(line)))
                     (count(entered(definition.count, &definition.columns)))
                     (ratio(definition.lines)) (ratio(definition.branches))
