@@ -74,10 +74,11 @@ pub fn text(contents: &Contents, lists_kernels: bool, naming: &Naming, colors: b
                 kpack.group,
                 kpack.family,
                 kpack.kernels,
-                kpack
-                    .packed
-                    .then(|| Method::Zstd.name())
-                    .unwrap_or("not compressed"),
+                if kpack.packed {
+                    Method::Zstd.name()
+                } else {
+                    "not compressed"
+                },
             ),
             What::RawProfile(raw) => raw_line(raw),
             What::Profile(profile) => format!(
