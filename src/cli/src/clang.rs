@@ -2,8 +2,8 @@
 //! clangs have their own changes.
 
 use crate::exit::usage;
-use crate::llvm::{self, Version};
-use crate::locate::{entries, find_in_path};
+use crate::llvm::{self, Version, entries};
+use crate::locate::find_in_path;
 use anyhow::{Context, bail};
 use profraw::format::VARIANT_MASK;
 use std::cell::OnceCell;

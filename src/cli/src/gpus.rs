@@ -1,7 +1,6 @@
 //! The GPUs of this machine: AMD's from the topology that the amdgpu driver (or, with `HSA_MODEL_TOPOLOGY`, the GPU model)
 //! describes, NVIDIA's from the files of its driver. No GPU runtime is loaded.
 
-use crate::locate::entries;
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
@@ -29,9 +28,10 @@ pub fn all() -> Vec<String> {
 }
 
 fn in_topology(topology: &Path) -> Vec<String> {
-    entries(topology.join("nodes"), "")
-        .into_iter()
-        .filter_map(|node| fs::read_to_string(node.join("properties")).ok())
+    let nodes = fs::read_dir(topology.join("nodes")).into_iter().flatten();
+    nodes
+        .flatten()
+        .filter_map(|node| fs::read_to_string(node.path().join("properties")).ok())
         .filter_map(|properties| architecture(&properties))
         .collect()
 }
@@ -82,7 +82,9 @@ pub fn nvidia(root: &Path) -> Vec<String> {
 }
 
 fn in_driver_files(root: &Path) -> Vec<String> {
-    let paths = entries(root.join(NVIDIA), "");
+    let entries = fs::read_dir(root.join(NVIDIA)).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
     let name = |path: PathBuf| {
         let text = fs::read_to_string(path.join("information")).unwrap_or_default();
         let model = text.lines().find_map(|line| line.strip_prefix("Model:"));

@@ -2,7 +2,6 @@
 //! llvm-profdata reads only the raw profiles of its own release.
 
 use crate::exit::usage;
-use crate::locate::entries;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use profraw::format::{Header, V10, V11, VARIANT_MASK};
@@ -111,6 +110,20 @@ fn everywhere() -> Vec<PathBuf> {
     let releases = entries("/usr/lib", "llvm-");
     dirs.extend(releases.iter().map(|llvm| llvm.join("bin")));
     dirs
+}
+
+/// The sorted entries of a directory whose names have this prefix. Empty if the directory does not exist.
+pub fn entries(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| {
+        entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(prefix.as_bytes())
+    });
+    let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 impl Llvm {

@@ -212,15 +212,6 @@ pub fn this_program() -> anyhow::Result<PathBuf> {
         .context("cannot determine the path of this program")
 }
 
-/// The sorted entries of a directory whose names have this prefix. Empty if the directory does not exist.
-pub fn entries(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().as_bytes().starts_with(prefix.as_bytes()));
-    let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
-}
-
 /// A new directory with these files, which are empty.
 #[cfg(test)]
 pub fn directory(files: &[&str]) -> tempfile::TempDir {

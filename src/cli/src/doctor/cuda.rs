@@ -5,7 +5,7 @@ use super::finding::{Finding, Topic};
 use super::machine::{self, counted};
 use crate::cuda_installation::{USUAL, missing_part, usual_dirs};
 use crate::gpus;
-use crate::locate::entries;
+use crate::llvm::entries;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};

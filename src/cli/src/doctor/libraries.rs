@@ -1,7 +1,8 @@
 //! AMD's runtime libraries, where the dynamic linker finds them, and devprof's own libraries.
 
 use super::finding::{Finding, State, Topic};
-use crate::locate::{Component, entries};
+use crate::llvm::entries;
+use crate::locate::Component;
 use std::env;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

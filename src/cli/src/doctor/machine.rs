@@ -2,7 +2,8 @@
 
 use super::finding::{Finding, Topic};
 use crate::gpus;
-use crate::locate::{Component, entries};
+use crate::llvm::entries;
+use crate::locate::Component;
 use crate::readable::listed;
 use rustix::fs::Access;
 use std::collections::BTreeMap;
