@@ -2,13 +2,13 @@
 //! clangs have their own changes.
 
 use crate::exit::usage;
-use crate::llvm;
+use crate::llvm::{self, Version, entries};
 use crate::locate::find_in_path;
 use anyhow::{Context, bail};
 use profraw::format::VARIANT_MASK;
 use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::fs;
+use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -17,7 +17,6 @@ use tempfile::NamedTempFile;
 /// The driver's error if it finds no ROCm (clang/Basic/DiagnosticDriverKinds.td).
 const NO_DEVICE_LIBRARY: &str = "cannot find ROCm device library";
 
-/// A compiler driver.
 #[derive(Debug)]
 pub struct Clang {
     pub path: PathBuf,
@@ -37,6 +36,12 @@ pub struct Instrumentation {
     pub raw_version: u64,
     /// By default, only one block in eight is counted (`--offload-pgo-sampling`).
     pub samples: bool,
+}
+
+impl fmt::Display for Clang {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} ({})", self.path.display(), self.version)
+    }
 }
 
 impl Clang {
@@ -75,17 +80,14 @@ impl Clang {
         let output = clang.run(&["--version"])?;
         let text = text(&output.stdout);
         let line = text.lines().next().unwrap_or_default();
-        let number = line.split_once("clang version ").map(|(_, after)| {
-            let digits = after.find(|char: char| !char.is_ascii_digit());
-            after[..digits.unwrap_or(after.len())].parse().ok()
-        });
-        match number.flatten() {
-            Some(major) => clang.major = major,
-            None => bail!(
+        let version = line.split_once("clang version ");
+        let Some(version) = version.and_then(|(_, after)| Version::parse(after)) else {
+            bail!(
                 "{} is not a clang: --version prints {line:?}; name a clang with --clang",
                 clang.path.display()
-            ),
-        }
+            );
+        };
+        clang.major = version.numbers[0];
         clang.version = line.to_owned();
         Ok(clang)
     }
@@ -96,6 +98,13 @@ impl Clang {
             .stdin(Stdio::null())
             .output()
             .with_context(|| format!("cannot start {}", self.path.display()))
+    }
+
+    /// Compiles the probe with these options, which are separated by spaces, to LLVM's IR on stdout.
+    fn device_code(&self, options: &str) -> anyhow::Result<Output> {
+        let common = "-nogpulib -ffreestanding -nostdlibinc -S -emit-llvm -o -";
+        let options = options.split(' ').chain(common.split(' '));
+        self.run(&options.chain([self.probe()]).collect::<Vec<_>>())
     }
 
     fn probe(&self) -> &str {
@@ -122,25 +131,12 @@ impl Clang {
     /// This clang cannot compile for AMD GPUs, or cannot instrument device code.
     pub fn instrumentation(&self) -> anyhow::Result<Instrumentation> {
         // IR-level instrumentation puts the version into the code. (With front-end instrumentation, it is in the runtime.)
-        let device = [
-            "--target=amdgcn-amd-amdhsa",
-            "-nogpulib",
-            "-nogpuinc",
-            "-ffreestanding",
-            "-nostdlibinc",
-            "-Xclang",
-            "-fprofile-instrument=llvm",
-            "-S",
-            "-emit-llvm",
-            "-o",
-            "-",
-            self.probe(),
-        ];
-        let sampling = [&["-mllvm", "--offload-pgo-sampling=0"], &device[..]].concat();
-        let mut output = self.run(&sampling)?;
+        let device = "--target=amdgcn-amd-amdhsa -nogpuinc -Xclang -fprofile-instrument=llvm";
+        let sampling = "-mllvm --offload-pgo-sampling=0";
+        let mut output = self.device_code(&format!("{device} {sampling}"))?;
         let samples = output.status.success();
         if !samples {
-            output = self.run(&device)?;
+            output = self.device_code(device)?;
         }
         let code = text(&output.stdout);
         let version = code
@@ -148,69 +144,57 @@ impl Clang {
             .find(|line| line.starts_with("@__llvm_profile_raw_version"))
             .and_then(|line| line.split_once(" i64 "))
             .and_then(|(_, after)| after.split([',', ' ']).next()?.parse::<u64>().ok());
-        match version {
-            Some(version) => Ok(Instrumentation {
-                raw_version: version & !VARIANT_MASK,
-                samples,
-            }),
-            None => bail!(
-                "{} ({}) does not instrument code for AMD GPUs{}",
-                self.path.display(),
-                self.version,
-                first_line_of_stderr(&output)
-            ),
-        }
+        let Some(version) = version else {
+            let why = first_line_of_stderr(&output);
+            bail!("{self} does not instrument code for AMD GPUs{why}");
+        };
+        Ok(Instrumentation {
+            raw_version: version & !VARIANT_MASK,
+            samples,
+        })
     }
 
-    /// The GPU architectures that this clang supports.
+    /// The architectures of AMD's GPUs that this clang supports (`gfx1100`).
     pub fn architectures(&self) -> anyhow::Result<Vec<String>> {
-        let output = self.run(&["--target=amdgcn-amd-amdhsa", "--print-supported-cpus"])?;
-        let all = text(&output.stderr) + &text(&output.stdout);
-        let names = all.lines().map(str::trim);
-        Ok(names
-            .filter(|name| name.starts_with("gfx") && !name.contains(' '))
-            .map(str::to_owned)
-            .collect())
+        self.processors("amdgcn-amd-amdhsa", "gfx")
     }
 
     /// The architectures of NVIDIA's GPUs that this clang supports (`sm_90`).
     pub fn nvptx_architectures(&self) -> anyhow::Result<Vec<String>> {
-        let output = self.run(&["--target=nvptx64-nvidia-cuda", "--print-supported-cpus"])?;
+        self.processors("nvptx64-nvidia-cuda", "sm_")
+    }
+
+    fn processors(&self, target: &str, prefix: &str) -> anyhow::Result<Vec<String>> {
+        let output = self.run(&[&format!("--target={target}"), "--print-supported-cpus"])?;
         let all = text(&output.stderr) + &text(&output.stdout);
         let names = all.lines().map(str::trim);
-        Ok(names
-            .filter(|name| name.starts_with("sm_") && !name.contains(' '))
-            .map(str::to_owned)
-            .collect())
+        let names = names.filter(|name| name.starts_with(prefix) && !name.contains(' '));
+        Ok(names.map(str::to_owned).collect())
     }
 
     /// Whether the instrumentation of this clang calls the device runtime that devprof has for CUDA. (clang 22 increments
     /// the counters itself, and its backend cannot compile the records.)
     pub fn instruments_cuda(&self) -> anyhow::Result<bool> {
-        let output = self.run(&[
-            "--target=nvptx64-nvidia-cuda",
-            "-march=sm_70",
-            "-nogpulib",
-            "-ffreestanding",
-            "-nostdlibinc",
-            "-Xclang",
-            "-fprofile-instrument=clang",
-            "-S",
-            "-emit-llvm",
-            "-o",
-            "-",
-            self.probe(),
-        ])?;
+        let instrumented = "-march=sm_70 -Xclang -fprofile-instrument=clang";
+        let output = self.device_code(&format!("--target=nvptx64-nvidia-cuda {instrumented}"))?;
         let code = text(&output.stdout);
         Ok(output.status.success() && code.contains("@__llvm_profile_instrument_gpu"))
     }
 
-    /// The driver's error if it cannot compile CUDA with these flags. The driver does not compile anything (`-###`).
-    pub fn cuda_error(&self, flags: &[String]) -> anyhow::Result<Option<String>> {
-        let mut arguments = vec!["-x", "cuda", "-###", "-c", self.probe(), "-o", "/dev/null"];
+    /// The driver's error if it cannot compile the language with these flags. The driver does not compile anything
+    /// (`-###`).
+    pub fn driver_error(&self, language: &str, flags: &[String]) -> anyhow::Result<Option<String>> {
+        let mut arguments = vec![
+            "-x",
+            language,
+            "-###",
+            "-c",
+            self.probe(),
+            "-o",
+            "/dev/null",
+        ];
         arguments.extend(flags.iter().map(String::as_str));
-        let output = self.run(&arguments)?;
-        Ok(driver_error(&output))
+        Ok(first_error(&self.run(&arguments)?))
     }
 
     /// The flag with the path of ROCm's device libraries, if this clang needs it.
@@ -218,25 +202,25 @@ impl Clang {
     /// # Errors
     /// This clang cannot compile HIP on this machine. The message includes the driver's.
     pub fn device_libraries(&self, architectures: &[String]) -> anyhow::Result<Option<String>> {
-        let Some(mut error) = self.hip_error(architectures, None)? else {
+        let mut flags = offload_flags(architectures);
+        let Some(mut error) = self.driver_error("hip", &flags)? else {
             return Ok(None);
         };
         for dir in device_library_dirs() {
             let flag = format!("--rocm-device-lib-path={}", dir.display());
-            match self.hip_error(architectures, Some(&flag))? {
+            flags.push(flag.clone());
+            match self.driver_error("hip", &flags)? {
                 None => return Ok(Some(flag)),
                 Some(refused) => error = refused,
             }
+            flags.pop();
         }
-        let advice = match error.contains(NO_DEVICE_LIBRARY) {
-            true => "install them (apt-get install rocm-device-libs), or set ROCM_PATH",
-            false => "run `devprof doctor`",
+        let advice = if error.contains(NO_DEVICE_LIBRARY) {
+            "install them (apt-get install rocm-device-libs), or set ROCM_PATH"
+        } else {
+            "run `devprof doctor`"
         };
-        bail!(
-            "{} ({}) cannot compile HIP: {error}; {advice}",
-            self.path.display(),
-            self.version
-        )
+        bail!("{self} cannot compile HIP: {error}; {advice}")
     }
 
     /// The compiler's first error in HIP's header for half precision. `None` as well if HIP's headers are not installed.
@@ -247,56 +231,39 @@ impl Clang {
         arguments.extend(["-include", "hip/hip_fp16.h", self.probe()]);
         arguments.extend(flag);
         let output = self.run(&arguments)?;
-        let error = driver_error(&output);
+        let error = first_error(&output);
         Ok(error.filter(|error| !error.contains("file not found")))
-    }
-
-    /// The driver's error if it cannot compile HIP for these architectures. The driver does not compile anything
-    /// (`-###`).
-    fn hip_error(
-        &self,
-        architectures: &[String],
-        flag: Option<&str>,
-    ) -> anyhow::Result<Option<String>> {
-        let offload: Vec<String> = architectures
-            .iter()
-            .map(|name| format!("--offload-arch={name}"))
-            .collect();
-        let mut arguments = vec!["-x", "hip", "-###", "-c", self.probe(), "-o", "/dev/null"];
-        arguments.extend(offload.iter().map(String::as_str));
-        arguments.extend(flag);
-        let output = self.run(&arguments)?;
-        Ok(driver_error(&output))
     }
 
     /// The driver's error if it cannot read a profile.
     pub fn profile_error(&self, profile: &str) -> anyhow::Result<Option<String>> {
         let uses = format!("-fprofile-use={profile}");
         let output = self.run(&[&uses, "-c", "-o", "/dev/null", self.probe()])?;
-        let stderr = text(&output.stderr);
-        let error = stderr.lines().find_map(|line| line.split_once("error: "));
-        match (output.status.success(), error) {
-            (true, _) => Ok(None),
-            (false, Some((_, error))) => Ok(Some(error.to_owned())),
-            (false, None) => Ok(Some(format!("it exited with {}", output.status))),
+        if output.status.success() {
+            return Ok(None);
         }
+        let unknown = || format!("it exited with {}", output.status);
+        Ok(Some(first_error(&output).unwrap_or_else(unknown)))
     }
 }
 
-/// The first error that the driver printed.
-fn driver_error(output: &Output) -> Option<String> {
+/// The flags that select the architectures to compile for.
+pub fn offload_flags(architectures: &[String]) -> Vec<String> {
+    let names = architectures.iter();
+    names.map(|name| format!("--offload-arch={name}")).collect()
+}
+
+fn first_error(output: &Output) -> Option<String> {
     let stderr = text(&output.stderr);
     let error = stderr.lines().find_map(|line| line.split_once("error: "));
     error.map(|(_, error)| error.to_owned())
 }
 
-/// The directories that have ROCm's device libraries.
 fn device_library_dirs() -> Vec<PathBuf> {
-    let mut prefixes: Vec<PathBuf> = ["ROCM_PATH", "HIP_PATH"]
+    let named = ["ROCM_PATH", "HIP_PATH"]
         .iter()
-        .filter_map(std::env::var_os)
-        .map(PathBuf::from)
-        .collect();
+        .filter_map(std::env::var_os);
+    let mut prefixes: Vec<PathBuf> = named.map(PathBuf::from).collect();
     prefixes.extend(entries("/opt", "rocm"));
     prefixes.extend([PathBuf::from("/usr"), PathBuf::from("/usr/local")]);
     let mut dirs: Vec<PathBuf> = Vec::new();
@@ -312,20 +279,6 @@ fn device_library_dirs() -> Vec<PathBuf> {
     }
     dirs.retain(|dir| dir.join("ockl.bc").exists());
     dirs
-}
-
-/// The sorted entries of a directory whose names have this prefix.
-fn entries(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .filter(|entry| {
-            let name = entry.file_name();
-            name.as_encoded_bytes().starts_with(prefix.as_bytes())
-        })
-        .map(|entry| entry.path())
-        .collect();
-    found.sort();
-    found
 }
 
 fn text(bytes: &[u8]) -> String {

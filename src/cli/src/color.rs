@@ -38,7 +38,6 @@ impl ColorWhen {
         }
     }
 
-    /// Which streams get colors.
     pub fn streams(self) -> Colors {
         match self {
             ColorWhen::Auto => Colors {
@@ -82,10 +81,10 @@ impl Paint {
             Paint::Error => AnsiColor::Red.on_default().bold(),
             Paint::Dim => Style::new().dimmed(),
         };
-        match colored {
-            true => format!("{style}{text}{style:#}"),
-            false => text.to_owned(),
+        if !colored {
+            return text.to_owned();
         }
+        format!("{style}{text}{style:#}")
     }
 }
 

@@ -28,7 +28,7 @@ impl Severity {
     }
 }
 
-/// A message about what a command does, as opposed to its result.
+/// A message about the work of a command, as opposed to its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
@@ -79,7 +79,6 @@ impl Console<'_> {
         let _ = self.err.write_all(text.as_bytes());
     }
 
-    /// Writes a diagnostic to stderr.
     pub(crate) fn report(&mut self, diagnostic: &Diagnostic) {
         let paint = diagnostic.severity.paint();
         let prefix = paint.on(self.colors.stderr, "devprof:");

@@ -1,7 +1,7 @@
 //! Finds the CUDA installation that clang compiles with: NVIDIA's assembler, headers and libraries.
 
-use crate::gpus;
 use crate::locate::find_in_path;
+use crate::readable::listed;
 use anyhow::bail;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,18 +15,20 @@ pub struct CudaInstallation {
 
 /// What clang needs to compile device code.
 const PARTS: [&str; 3] = ["bin/ptxas", "include/cuda.h", "nvvm/libdevice"];
+/// Below `/`.
+pub const USUAL: [&str; 3] = ["usr/local/cuda", "opt/cuda", "usr/lib/cuda"];
 /// The library directories, in the order in which clang's documentation and NVIDIA's packages have them.
 const LIBRARY_DIRS: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
 
 impl CudaInstallation {
-    /// The installation that `CUDA_PATH` or `CUDA_HOME` names, or else that of the `ptxas` in PATH, or else that of the
-    /// usual directories.
+    /// The installation that `CUDA_PATH` or `CUDA_HOME` names, or else the one of the `ptxas` in PATH or in a usual directory.
     ///
     /// # Errors
     /// There is none, or the one that is named is not complete.
     pub fn find() -> anyhow::Result<CudaInstallation> {
         let named = ["CUDA_PATH", "CUDA_HOME"].map(|name| (name, env::var_os(name)));
-        CudaInstallation::find_among(&named, &usual_dirs())
+        let ptxas = find_in_path(OsStr::new("ptxas"));
+        CudaInstallation::find_among(&named, &usual_dirs(Path::new("/"), ptxas.as_deref()))
     }
 
     fn find_among(
@@ -48,13 +50,10 @@ impl CudaInstallation {
         }
         match usual.iter().find(|path| missing_part(path).is_none()) {
             Some(path) => Ok(CudaInstallation { path: path.clone() }),
-            None => {
-                let dirs: Vec<_> = usual.iter().map(|dir| dir.display().to_string()).collect();
-                bail!(
-                    "found no CUDA installation (ptxas in PATH, {}): install NVIDIA's CUDA toolkit, and name its directory with CUDA_PATH",
-                    dirs.join(", ")
-                )
-            }
+            None => bail!(
+                "found no CUDA installation (ptxas in PATH, {}): install NVIDIA's CUDA toolkit, and name its directory with CUDA_PATH",
+                listed(usual)
+            ),
         }
     }
 
@@ -85,42 +84,25 @@ pub fn missing_part(path: &Path) -> Option<&'static str> {
     PARTS.into_iter().find(|part| !path.join(part).exists())
 }
 
-fn usual_dirs() -> Vec<PathBuf> {
-    let mut dirs = Vec::new();
+/// The directories of installations that no variable names: the one of the `ptxas` in PATH, and the usual ones. `root`: `/`,
+/// or the directory that a test uses in its place.
+pub fn usual_dirs(root: &Path, ptxas: Option<&Path>) -> Vec<PathBuf> {
     // The directory above bin. In some distributions, the program in PATH is a link.
-    if let Some(ptxas) = find_in_path(OsStr::new("ptxas"))
-        && let Ok(ptxas) = ptxas.canonicalize()
-        && let Some(dir) = ptxas.parent().and_then(Path::parent)
-    {
-        dirs.push(dir.to_owned());
-    }
-    dirs.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"].map(PathBuf::from));
-    dirs
-}
-
-/// Whether NVIDIA's driver runs on this machine and has a GPU.
-pub fn has_nvidia_gpu() -> bool {
-    !gpus::nvidia(Path::new("/")).is_empty()
+    let ptxas = ptxas.and_then(|path| path.canonicalize().ok());
+    let above = ptxas.as_deref().and_then(|path| path.parent()?.parent());
+    let usual = USUAL.iter().map(|dir| root.join(dir));
+    above.map(Path::to_owned).into_iter().chain(usual).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locate::directory;
     use std::fs;
-
-    fn installation(parts: &[&str]) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for part in parts {
-            let path = dir.path().join(part);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
-        }
-        dir
-    }
 
     #[test]
     fn a_named_installation_is_used_or_refused() {
-        let (complete, broken) = (installation(&PARTS), installation(&PARTS[..1]));
+        let (complete, broken) = (directory(&PARTS), directory(&PARTS[..1]));
         let usual = [broken.path().to_owned(), complete.path().to_owned()];
         let find = |value: Option<&Path>| {
             let value = value.map(|path| path.as_os_str().to_owned());
@@ -142,7 +124,7 @@ mod tests {
             "include/cccl/x",
             "targets/x86_64-linux/lib/libcudart_static.a",
         ];
-        let dir = installation(&parts);
+        let dir = directory(&parts);
         let path = dir.path().to_owned();
         let found = CudaInstallation { path: path.clone() };
         let libraries = path.join("targets/x86_64-linux/lib");

@@ -1,7 +1,7 @@
 //! Kernels of instrumented CUDA code that need too many registers for the largest blocks.
 
 use crate::names::demangled;
-use crate::readable::plural;
+use crate::readable::{first_names, plural};
 use code_objects::{CodeObject, Kernel};
 
 /// The largest block, threads.
@@ -11,8 +11,6 @@ const MAX_THREADS: u32 = 1024;
 const OF_BLOCK: u32 = 65536;
 /// Registers are allocated in groups of this size, per thread.
 const GROUP: u32 = 8;
-/// How many kernels the warning names.
-const NAMED: usize = 3;
 
 /// The largest number of registers per thread with which a block of so many threads can be launched.
 pub fn for_threads(threads: u32) -> u32 {
@@ -30,20 +28,15 @@ pub fn warning(object: &CodeObject) -> Option<String> {
     if !object.is_cuda() || object.profile.is_none() {
         return None;
     }
-    let large: Vec<&Kernel> = object
-        .kernels
-        .iter()
-        .filter(|of| is_too_large(of))
-        .collect();
+    let kernels = object.kernels.iter();
+    let large: Vec<&Kernel> = kernels.filter(|own| is_too_large(own)).collect();
     let name = |kernel: &&Kernel| format!("{} ({})", demangled(&kernel.name), kernel.vgprs);
-    let mut names: Vec<String> = large.iter().take(NAMED).map(name).collect();
-    names.extend((large.len() > NAMED).then(|| "…".to_owned()));
     (!large.is_empty()).then(|| {
         format!(
             "{} with more than {} registers per thread, which cannot be launched with {MAX_THREADS} threads per block: {}; if the program does that, compile with `devprof flags --cuda --max-threads {MAX_THREADS}`, or add __launch_bounds__",
             plural(large.len(), "instrumented kernel"),
             for_threads(MAX_THREADS),
-            names.join(", "),
+            first_names(large.iter().map(name)),
         )
     })
 }

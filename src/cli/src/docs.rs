@@ -6,7 +6,7 @@ mod sections;
 use crate::exit::Outcome;
 use anyhow::Context;
 use clap::{Args, Command};
-use clap_complete::{Shell, generate_to};
+use clap_complete::{Shell, generate};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,21 +17,11 @@ pub struct Options {
     share: PathBuf,
 }
 
-/// Each shell, its directory for completions, the name of the generated file, and the name that the shell expects.
-const COMPLETIONS: [(Shell, &str, &str, &str); 3] = [
-    (
-        Shell::Bash,
-        "bash-completion/completions",
-        "devprof.bash",
-        "devprof",
-    ),
-    (Shell::Zsh, "zsh/site-functions", "_devprof", "_devprof"),
-    (
-        Shell::Fish,
-        "fish/vendor_completions.d",
-        "devprof.fish",
-        "devprof.fish",
-    ),
+/// Each shell, and the file of its completions.
+const COMPLETIONS: [(Shell, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions/devprof"),
+    (Shell::Zsh, "zsh/site-functions/_devprof"),
+    (Shell::Fish, "fish/vendor_completions.d/devprof.fish"),
 ];
 
 /// `command`: the definition of the command line.
@@ -43,21 +33,15 @@ pub fn run(options: &Options, command: &Command) -> anyhow::Result<Outcome> {
     for page in &sections::PAGES {
         complete(&man.join(format!("{}.1", page.name)), page)?;
     }
-    for (shell, dir, generated, name) in COMPLETIONS {
-        let dir = options.share.join(dir);
-        create_directory(&dir)?;
-        let generated = dir.join(generated);
-        generate_to(shell, &mut command.clone(), "devprof", &dir)
-            .and_then(|_| fs::rename(&generated, dir.join(name)))
-            .with_context(|| format!("cannot write {}", generated.display()))?;
+    for (shell, path) in COMPLETIONS {
+        let mut completions = Vec::new();
+        generate(shell, &mut command.clone(), "devprof", &mut completions);
+        write(&options.share.join(path), &completions)?;
     }
-    let dir = options.share.join("devprof/schemas");
-    create_directory(&dir)?;
     for (name, schema) in schemas::all() {
-        let path = dir.join(format!("{name}.schema.json"));
-        let text = serde_json::to_string_pretty(&schema).context("cannot write JSON")?;
-        fs::write(&path, text + "\n")
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        let text = serde_json::to_string_pretty(&schema).context("cannot write JSON")? + "\n";
+        let path = format!("devprof/schemas/{name}.schema.json");
+        write(&options.share.join(path), text.as_bytes())?;
     }
     Ok(Outcome::Complete)
 }
@@ -72,6 +56,12 @@ fn complete(path: &Path, page: &sections::Page) -> anyhow::Result<()> {
         fs::write(path, [text, &page.roff(), version].concat())
     });
     completed.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes a file to a directory that need not exist.
+fn write(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    create_directory(path.parent().unwrap_or(path))?;
+    fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn create_directory(path: &Path) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! `devprof doctor`: checks whether this machine has what device profiles need, and prints how to fix each problem. It
+//! `devprof doctor`: checks whether this machine has the parts that device profiles need, and prints how to fix each problem. It
 //! reads files and runs compilers, and does not initialize HSA, HIP or CUDA.
 
 mod binaries;
@@ -62,10 +62,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let has_amd = !cuda::has_driver(root)
         || machine::has_amd_gpu(root)
         || variable("HSA_MODEL_LIB").is_some();
-    let mut findings = match has_amd {
-        true => machine::check(),
-        false => Vec::new(),
-    };
+    let mut findings = Vec::new();
+    if has_amd {
+        findings = machine::check();
+    }
     findings.extend(cuda::check(&cuda::System {
         root,
         variable: &variable,
@@ -78,12 +78,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     for file in &options.files {
         findings.extend(binaries::check(file, &llvm));
     }
-    let count = |state| {
-        findings
-            .iter()
-            .filter(|finding| finding.state == state)
-            .count()
-    };
+    let count = |state| findings.iter().filter(|own| own.state == state).count();
     let report = Report {
         format: "devprof doctor",
         version: VERSION,
@@ -91,9 +86,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         warnings: count(State::Warning),
         findings: &findings,
     };
-    let text = match options.json {
-        true => serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n",
-        false => list(&report, console.colors.stdout),
+    let text = if options.json {
+        serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n"
+    } else {
+        list(&report, console.colors.stdout)
     };
     console.print(&text)?;
     Ok(Outcome::of(report.missing == 0))

@@ -1,7 +1,7 @@
 //! How commands end, and the exit status for each case. clap also exits with [`USAGE`] for the errors that it finds.
 
-use std::fmt;
 use std::io;
+use thiserror::Error;
 
 /// The exit statuses, for the help text and the man page.
 pub const HELP: &str = "\
@@ -40,50 +40,30 @@ pub enum Outcome {
 impl Outcome {
     /// `Complete` if all of the input is in the result.
     pub fn of(is_complete: bool) -> Outcome {
-        match is_complete {
-            true => Outcome::Complete,
-            false => Outcome::Incomplete,
+        if is_complete {
+            return Outcome::Complete;
         }
+        Outcome::Incomplete
     }
 }
 
 /// The command line is not valid, although clap accepted it.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{0}")]
 pub struct UsageError(String);
 
-impl fmt::Display for UsageError {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
-
-/// A [`UsageError`] with this message.
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
 
 /// The program of `devprof run` could not be started.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("cannot start {program}")]
 pub struct StartError {
     pub program: String,
     pub source: io::Error,
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "cannot start {}", self.program)
-    }
-}
-
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
-
-/// The exit status of devprof.
 pub fn status(result: &anyhow::Result<Outcome>) -> u8 {
     let error = match result {
         Ok(Outcome::Complete) => return SUCCESS,

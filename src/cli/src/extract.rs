@@ -3,6 +3,7 @@
 use crate::console::Console;
 use crate::exit::{Outcome, usage};
 use crate::outfile;
+use crate::readable::listed;
 use anyhow::{Context, bail};
 use clap::Args;
 use code_objects::extract::{Filter, extract};
@@ -79,10 +80,10 @@ fn to_directory(
     })
     .map_err(|error| {
         let path = dir.display();
-        match dir.is_file() {
-            true => anyhow::anyhow!("cannot write to {path}: it is not a directory"),
-            false => anyhow::Error::new(error).context(format!("cannot write to {path}")),
+        if dir.is_file() {
+            return anyhow::anyhow!("cannot write to {path}: it is not a directory");
         }
+        anyhow::Error::new(error).context(format!("cannot write to {path}"))
     })?;
     shown?;
     if !files.is_empty() {
@@ -92,12 +93,7 @@ fn to_directory(
     if seen.objects == 0 && damage > 0 {
         return Ok(Outcome::Failed);
     }
-    let names: Vec<String> = options
-        .files
-        .iter()
-        .map(|f| f.display().to_string())
-        .collect();
-    let names = names.join(", ");
+    let names = listed(&options.files);
     if seen.objects == 0 {
         bail!("no code objects in {names}: `devprof inspect` shows the contents of a file");
     }

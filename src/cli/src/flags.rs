@@ -6,7 +6,7 @@ mod usable_profile;
 
 pub use options::Options;
 
-use crate::clang::{Clang, Instrumentation};
+use crate::clang::{Clang, Instrumentation, offload_flags};
 use crate::console::Console;
 use crate::exit::{Outcome, usage};
 use crate::gpus;
@@ -17,10 +17,8 @@ use std::path::{Path, PathBuf};
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let clang = Clang::find(options.clang.as_deref(), &options.llvm)?;
-    let mut flags = match options.cuda {
-        true => cuda::flags(options, &clang, console)?,
-        false => for_hip(options, &clang, console)?,
-    };
+    let all = if options.cuda { cuda::flags } else { for_hip };
+    let mut flags = all(options, &clang, console)?;
     if options.hoist {
         flags.push(plugin("hoist", &clang)?);
     }
@@ -42,7 +40,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             bail!("a shell would split {flag:?} at its space: move the file to another directory");
         }
     }
-    if options.clang.is_none() && !is_named_clang(&clang) {
+    if options.clang.is_none() && !clang.path.ends_with("clang++") {
         console.warn(format!(
             "no clang++ in PATH: these flags are for {}",
             clang.path.display()
@@ -55,10 +53,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
 /// The flags for HIP, except for devprof's archive.
 fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::Result<Vec<String>> {
     let architectures = architectures(options, clang, console)?;
-    let mut flags: Vec<String> = architectures
-        .iter()
-        .map(|name| format!("--offload-arch={name}"))
-        .collect();
+    let mut flags = offload_flags(&architectures);
     flags.extend(clang.device_libraries(&architectures)?);
     if options.link {
         flags.push("--hip-link".to_owned());
@@ -85,10 +80,10 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
             clang.version
         );
     }
-    let of = format!("{} ({})", clang.path.display(), clang.version);
-    let plugin = Component::Plugin(name, clang.major).find().with_context(|| {
+    let plugin = Component::Plugin(name, clang.major).find();
+    let plugin = plugin.with_context(|| {
         format!(
-            "devprof has no plugin {name}.so for {of}: install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
+            "devprof has no plugin {name}.so for {clang}: install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
             clang.major
         )
     })?;
@@ -96,7 +91,7 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
     let built_for = std::fs::read_to_string(plugin.with_extension("clang")).unwrap_or_default();
     if built_for.trim() != clang.version {
         bail!(
-            "{} is for {}, not for {of}: install devprof again",
+            "{} is for {}, not for {clang}: install devprof again",
             plugin.display(),
             match built_for.trim() {
                 "" => "an unknown clang",
@@ -129,10 +124,10 @@ fn compact(clang: &Clang) -> anyhow::Result<String> {
 
 /// The flags that link devprof's archive.
 fn runtime(options: &Options) -> anyhow::Result<Vec<String>> {
-    let (archive, name) = match options.cuda {
-        true => (Component::CudaArchive, "libdevprof_cuda.a"),
-        false => (Component::Archive, "libdevprof.a"),
-    };
+    let (mut archive, mut name) = (Component::Archive, "libdevprof.a");
+    if options.cuda {
+        (archive, name) = (Component::CudaArchive, "libdevprof_cuda.a");
+    }
     let archive = archive
         .find()
         .with_context(|| format!("cannot find {name} (--no-runtime does not need it)"))?;
@@ -171,11 +166,6 @@ fn export_hsa() -> String {
     format!("-Wl{}", options.concat())
 }
 
-/// Whether the compiler's file name is `clang++`.
-fn is_named_clang(clang: &Clang) -> bool {
-    clang.path.file_name().is_some_and(|name| name == "clang++")
-}
-
 /// The GPUs to compile for.
 fn architectures(
     options: &Options,
@@ -196,9 +186,7 @@ fn architectures(
         let base = name.split(':').next().unwrap_or(name);
         if base != "native" && !known.iter().any(|known| known == base) {
             return Err(usage(format!(
-                "--arch {name}: {} ({}) does not support it; supported are {}",
-                clang.path.display(),
-                clang.version,
+                "--arch {name}: {clang} does not support it; supported are {}",
                 known.join(", ")
             )));
         }
@@ -208,29 +196,20 @@ fn architectures(
 
 /// The flags, restricted to the device compilation if the options ask for that.
 fn scoped(options: &Options, flags: &[&str]) -> Vec<String> {
-    let device = "-Xarch_device".to_owned();
-    let mut scoped = Vec::new();
-    for flag in flags {
-        if options.device_only || options.module {
-            scoped.push(device.clone());
-        }
-        scoped.push((*flag).to_owned());
-    }
-    scoped
+    let is_scoped = options.device_only || options.module;
+    let device = is_scoped.then_some("-Xarch_device");
+    let scoped = flags
+        .iter()
+        .flat_map(|flag| device.into_iter().chain([*flag]));
+    scoped.map(str::to_owned).collect()
 }
 
-/// The flags for instrumentation.
 fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
     let kind = clang.instrumentation()?;
-    let Instrumentation {
-        raw_version,
-        samples,
-    } = kind;
+    let (raw_version, samples) = (kind.raw_version, kind.samples);
     if ![10, 11].contains(&raw_version) {
         bail!(
-            "{} ({}) writes raw profiles of version {raw_version}, but devprof supports versions 10 and 11 (LLVM 22 and 23): name another clang with --clang",
-            clang.path.display(),
-            clang.version
+            "{clang} writes raw profiles of version {raw_version}, but devprof supports versions 10 and 11 (LLVM 22 and 23): name another clang with --clang"
         );
     }
     let is_coverage = options.purpose.coverage;
@@ -241,11 +220,7 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     };
     let for_device = |flag: &str| ["-Xarch_device".to_owned(), flag.to_owned()];
     if options.sampling && !samples {
-        bail!(
-            "{} ({}) has no sampling: omit --sampling",
-            clang.path.display(),
-            clang.version
-        );
+        bail!("{clang} has no sampling: omit --sampling");
     }
     if samples && !options.sampling && !options.link {
         flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
@@ -261,26 +236,19 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     if !options.link {
         flags.extend(for_device(&format!("-mllvm={LONG_BRANCHES}")));
     }
-    let linker = [
-        "-Xoffload-linker".to_owned(),
-        format!("-mllvm={LONG_BRANCHES}"),
-    ];
-    flags.extend(if_used(options, linker));
+    flags.extend(if_used(options, format!("-mllvm={LONG_BRANCHES}")));
     Ok(flags)
 }
 
-/// Flags for the device linker, without a warning if it does not run. The device is linked when the host is compiled, or,
+/// Passes an argument to the device linker, without a warning if it does not run. The device is linked when the host is compiled, or,
 /// relocatable (-fgpu-rdc), when the host is linked.
-fn if_used(options: &Options, flags: [String; 2]) -> Vec<String> {
-    match options.compile || options.link {
-        true => [
-            vec!["--start-no-unused-arguments".to_owned()],
-            flags.into(),
-            vec!["--end-no-unused-arguments".to_owned()],
-        ]
-        .concat(),
-        false => flags.into(),
+fn if_used(options: &Options, argument: String) -> Vec<String> {
+    let mut flags = vec!["-Xoffload-linker".to_owned(), argument];
+    if options.compile || options.link {
+        flags.insert(0, "--start-no-unused-arguments".to_owned());
+        flags.push("--end-no-unused-arguments".to_owned());
     }
+    flags
 }
 
 /// The flags with which the device link finds the device side of the profile runtime.
@@ -299,8 +267,7 @@ fn device_runtime(
     if is_linked && path == clang.device_runtime()? {
         return Ok(flags);
     }
-    let linker = ["-Xoffload-linker".to_owned(), path.display().to_string()];
-    flags.extend(if_used(options, linker));
+    flags.extend(if_used(options, path.display().to_string()));
     Ok(flags)
 }
 
@@ -312,9 +279,7 @@ fn device_archive(clang: &Clang) -> anyhow::Result<PathBuf> {
     }
     Component::DeviceRuntime(clang.major).find().map_err(|_| {
         anyhow!(
-            "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; {}",
-            clang.path.display(),
-            clang.version,
+            "{clang} has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; {}",
             own.display(),
             match install_device_runtime(&clang.path) {
                 Some(command) => format!(
@@ -326,11 +291,10 @@ fn device_archive(clang: &Clang) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// The flags for optimizing with a profile.
 fn optimizing(options: &Options, clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
     let path = usable_profile::checked(clang, profile)?;
-    match options.link {
-        true => Ok(Vec::new()),
-        false => Ok(scoped(options, &[&format!("-fprofile-use={path}")])),
+    if options.link {
+        return Ok(Vec::new());
     }
+    Ok(scoped(options, &[&format!("-fprofile-use={path}")]))
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 /// The directory in which NVIDIA's driver has a directory for each GPU.
 const NVIDIA: &str = "proc/driver/nvidia/gpus";
-/// In WSL2, NVIDIA's driver is that of Windows. There are the device file of all GPUs, the driver's library, and nvidia-smi.
+/// WSL2 has NVIDIA's driver for Windows. There are the device file of all GPUs, the driver's library, and nvidia-smi.
 const WSL_DEVICE: &str = "dev/dxg";
 pub const WSL_DRIVER: &str = "usr/lib/wsl/lib/libcuda.so.1";
 const WSL_SMI: &str = "usr/lib/wsl/lib/nvidia-smi";
@@ -52,13 +52,13 @@ pub fn is_wsl(root: &Path) -> bool {
         .all(|file| root.join(file).exists())
 }
 
-/// What WSL2's nvidia-smi says about each GPU. Empty if it cannot be run.
+/// A field of each GPU, which WSL2's nvidia-smi prints. Empty if it cannot be run.
 pub fn ask_wsl(root: &Path, field: &str) -> Vec<String> {
     let answer = ask(&root.join(WSL_SMI), field).unwrap_or_default();
     answer.lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// What nvidia-smi says about each GPU, one per line. `None` if it cannot be run.
+/// A field of each GPU, which nvidia-smi prints, one per line. `None` if it cannot be run.
 fn ask(nvidia_smi: &Path, field: &str) -> Option<String> {
     let output = Command::new(nvidia_smi)
         .args([&format!("--query-gpu={field}"), "--format=csv,noheader"])
@@ -74,11 +74,11 @@ pub fn nvidia(root: &Path) -> Vec<String> {
     if !listed.is_empty() || !is_wsl(root) {
         return listed;
     }
-    let named = ask_wsl(root, "name");
-    match named.is_empty() {
-        true => vec![UNKNOWN.to_owned()],
-        false => named,
+    let mut named = ask_wsl(root, "name");
+    if named.is_empty() {
+        named.push(UNKNOWN.to_owned());
     }
+    named
 }
 
 fn in_driver_files(root: &Path) -> Vec<String> {
@@ -129,49 +129,32 @@ pub fn runs_on(cubin: (u32, &str), gpu: (u32, &str)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locate::directory;
 
     #[test]
     fn nvidias_gpus_are_listed_without_its_libraries() {
-        let root = tempfile::tempdir().unwrap();
-        assert_eq!(nvidia(root.path()), [""; 0]);
-        for (bus, text) in [
-            ("0000:1b:00.0", "Model: \t\t NVIDIA H200\nIRQ:   \t\t 17\n"),
-            ("0000:43:00.0", ""),
-        ] {
-            let dir = root.path().join(NVIDIA).join(bus);
-            fs::create_dir_all(&dir).unwrap();
-            fs::write(dir.join("information"), text).unwrap();
-        }
-        assert_eq!(
-            nvidia(root.path()),
-            ["NVIDIA H200", "a GPU of an unknown model"]
-        );
+        assert_eq!(nvidia(directory(&[]).path()), [""; 0]);
+        let files =
+            ["0000:1b:00.0", "0000:43:00.0"].map(|bus| format!("{NVIDIA}/{bus}/information"));
+        let root = directory(&[&files[0], &files[1]]);
+        let text = "Model: \t\t NVIDIA H200\nIRQ:   \t\t 17\n";
+        fs::write(root.path().join(&files[0]), text).unwrap();
+        assert_eq!(nvidia(root.path()), ["NVIDIA H200", UNKNOWN]);
         let found: Vec<String> = sm("9.0\n12.1\n[N/A]\n").collect();
         assert_eq!(found, ["sm_90", "sm_121"]);
     }
 
     #[test]
     fn wsl_has_a_gpu_whose_name_nvidia_smi_knows() {
-        let root = tempfile::tempdir().unwrap();
-        let add = |file: &str, text: &str| {
-            let path = root.path().join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        add(WSL_DEVICE, "");
-        assert_eq!(nvidia(root.path()), [""; 0]);
-        add(WSL_DRIVER, "");
+        assert_eq!(nvidia(directory(&[WSL_DEVICE]).path()), [""; 0]);
+        let root = directory(&[WSL_DEVICE, WSL_DRIVER]);
         assert_eq!(nvidia(root.path()), [UNKNOWN]);
     }
 
     #[test]
     fn cubins_run_on_newer_gpus_of_their_generation() {
-        let runs = |cubin, gpu| {
-            runs_on(
-                compute_capability(cubin).unwrap(),
-                compute_capability(gpu).unwrap(),
-            )
-        };
+        let capability = |arch| compute_capability(arch).unwrap();
+        let runs = |cubin, gpu| runs_on(capability(cubin), capability(gpu));
         assert_eq!(compute_capability("gfx90a"), None);
         assert!(runs("sm_80", "sm_86") && runs("sm_90a", "sm_90") && runs("sm_90", "sm_90"));
         assert!(runs("sm_120f", "sm_121") && runs("sm_100", "sm_103"));

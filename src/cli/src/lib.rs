@@ -92,7 +92,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Parses the command line. Prints help, the version or a usage error, and exits, if that is what it asks for.
+    /// Parses the command line. If it asks for help or the version, or is not valid, prints that and exits.
     pub fn read() -> Cli {
         let command = Cli::command().color(ColorWhen::for_clap(std::env::args_os()));
         Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())

@@ -20,7 +20,6 @@ use tempfile::NamedTempFile;
 
 const PROFDATA: &str = "llvm-profdata";
 
-/// How to get LLVM's tools.
 pub const INSTALL: &str = "apt-get install clang-23 llvm-23 lld-23 clang-tools-23 (Debian), or name an installation with --llvm DIR";
 
 /// Where to find LLVM's tools, for the commands that need them.
@@ -64,7 +63,7 @@ pub struct Found {
     pub broken: Vec<(PathBuf, String)>,
 }
 
-/// The directories to search for LLVM's tools, most preferred first, and what was found there.
+/// The directories to search for LLVM's tools, most preferred first, and the tools that were found there.
 #[derive(Debug)]
 pub struct Llvm {
     dirs: Vec<PathBuf>,
@@ -102,37 +101,29 @@ fn within(prefix: &Path) -> Vec<PathBuf> {
 
 fn everywhere() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let mut dirs: Vec<PathBuf> = env::split_paths(&path)
-        .filter(|dir| dir.is_absolute())
-        .collect();
+    let mut dirs: Vec<PathBuf> = env::split_paths(&path).collect();
+    dirs.retain(|dir| dir.is_absolute());
     if let Some(rocm) = env::var_os("ROCM_PATH").filter(|rocm| !rocm.is_empty()) {
         dirs.extend(within(Path::new(&rocm)));
     }
-    for rocm in named("/opt", "rocm") {
-        dirs.extend(within(&rocm));
-    }
-    dirs.extend(
-        named("/usr/lib", "llvm-")
-            .into_iter()
-            .map(|llvm| llvm.join("bin")),
-    );
+    dirs.extend(entries("/opt", "rocm").iter().flat_map(|rocm| within(rocm)));
+    let releases = entries("/usr/lib", "llvm-");
+    dirs.extend(releases.iter().map(|llvm| llvm.join("bin")));
     dirs
 }
 
 /// The sorted entries of a directory whose names have this prefix. Empty if the directory does not exist.
-fn named(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .filter(|entry| {
-            entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(prefix.as_bytes())
-        })
-        .map(|entry| entry.path())
-        .collect();
-    found.sort();
-    found
+pub fn entries(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| {
+        entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(prefix.as_bytes())
+    });
+    let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 impl Llvm {
@@ -201,11 +192,8 @@ impl Llvm {
     /// There is no such program. The message has the directories that were searched and how to install the program.
     pub fn newest(&self, name: &str) -> anyhow::Result<Tool> {
         let found = self.all(name);
-        found
-            .tools
-            .first()
-            .cloned()
-            .ok_or_else(|| anyhow!(self.missing(name, &found)))
+        let newest = found.tools.first().cloned();
+        newest.with_context(|| self.missing(name, &found))
     }
 
     /// The highest version of a program from the same release as another program.
@@ -224,7 +212,7 @@ impl Llvm {
     /// The llvm-profdata with the highest version that reads raw profiles of this version.
     ///
     /// # Errors
-    /// There is no such llvm-profdata. The message lists those that were found and what they read.
+    /// There is no such llvm-profdata. The message lists the installed ones and the versions that they read.
     pub fn profdata(&self, raw: u64) -> anyhow::Result<Tool> {
         let found = self.all(PROFDATA);
         let fits = |tool: &&Tool| tool.raw_version().as_ref() == Ok(&raw);
@@ -234,14 +222,11 @@ impl Llvm {
         if found.tools.is_empty() {
             bail!(self.missing(PROFDATA, &found));
         }
-        let others: Vec<String> = found
-            .tools
-            .iter()
-            .map(|tool| match tool.raw_version() {
-                Ok(version) => format!("{} reads version {version}", tool.path.display()),
-                Err(why) => format!("{}: {why}", tool.path.display()),
-            })
-            .collect();
+        let others = found.tools.iter().map(|tool| match tool.raw_version() {
+            Ok(version) => format!("{} reads version {version}", tool.path.display()),
+            Err(why) => format!("{}: {why}", tool.path.display()),
+        });
+        let others: Vec<String> = others.collect();
         let searched = match &self.given {
             Some(dir) => format!(" in {}", dir.display()),
             None => String::new(),
@@ -270,8 +255,8 @@ impl Llvm {
     }
 }
 
-/// The release whose llvm-profdata reads this raw version. Used only to suggest what to install. What an installed tool
-/// reads is determined by running it.
+/// The release whose llvm-profdata reads this raw version. Used only to suggest a package. To find out which
+/// version an installed tool reads, devprof runs it.
 fn release_of(raw: u64) -> Option<u32> {
     match raw {
         10 => Some(22),
@@ -286,14 +271,12 @@ fn candidates(dir: &Path, name: &str) -> Vec<PathBuf> {
     let release = |path: &PathBuf| {
         let file = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let number = file.strip_prefix(&prefix).unwrap_or_default();
-        !number.is_empty()
-            && number
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        let is_part = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+        !number.is_empty() && number.bytes().all(is_part)
     };
     let plain = dir.join(name);
     let mut found: Vec<PathBuf> = plain.exists().then_some(plain).into_iter().collect();
-    found.extend(named(dir, &prefix).into_iter().filter(release));
+    found.extend(entries(dir, &prefix).into_iter().filter(release));
     found
 }
 
@@ -313,13 +296,10 @@ fn version(child: std::io::Result<Child>) -> anyhow::Result<Version> {
     let result = child
         .and_then(Child::wait_with_output)
         .context("cannot start it")?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if !result.status.success() {
-        let stderr = text(&result.stderr);
-        let line = stderr.lines().next().unwrap_or("no message");
-        bail!("{}: {line}", result.status);
+        bail!("{}: {}", result.status, first_line(&result.stderr));
     }
-    let text = text(&result.stdout);
+    let text = String::from_utf8_lossy(&result.stdout);
     let mut words = text.split_whitespace();
     words
         .find(|word| *word == "version")
@@ -333,7 +313,7 @@ fn version(child: std::io::Result<Child>) -> anyhow::Result<Version> {
 
 impl Version {
     /// Parses `23.1.4` or `20.0.0git`, up to the first part that is not a number.
-    fn parse(text: &str) -> Option<Version> {
+    pub fn parse(text: &str) -> Option<Version> {
         let mut parts = text.split(['.', '-']).map(|part| {
             let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             part[..digits].parse().ok()
@@ -382,8 +362,8 @@ impl Tool {
             .and_then(|(_, number)| number.split_whitespace().next()?.parse().ok())
             .with_context(|| {
                 // "error: FILE: why", where FILE is a temporary file.
-                let line = stderr.lines().next().unwrap_or("no message");
-                let why = line.rsplit(": ").next().unwrap_or(line);
+                let line = first_line(stderr.as_bytes());
+                let why = line.rsplit(": ").next().unwrap_or(&line);
                 format!("it reads neither version 10 nor version 11 of raw profiles: {why}")
             })
     }
@@ -399,34 +379,28 @@ impl Tool {
         let raw = self.raw_version().clone().map_err(anyhow::Error::msg)?;
         let empty = empty(raw)?;
         let out = temporary(".profdata")?;
-        let mut merge = self.command();
-        merge
-            .arg("merge")
-            .arg(empty.path())
-            .arg("-o")
-            .arg(out.path());
-        let result = self.output(&mut merge)?;
+        let arguments = ["merge".as_ref(), empty.path(), "-o".as_ref(), out.path()];
+        let result = self.output(self.command().args(arguments))?;
         let bytes = fs::read(out.path()).context("cannot read its output")?;
         match Kind::of(&bytes) {
             Some(Kind::Indexed {
                 version: Some(version),
             }) => Ok(version & !VARIANT_MASK),
-            _ => {
-                let stderr = String::from_utf8_lossy(&result.stderr);
-                let line = stderr.lines().next().unwrap_or("no message");
-                bail!("it cannot merge an empty profile: {line}")
-            }
+            _ => bail!(
+                "it cannot merge an empty profile: {}",
+                first_line(&result.stderr)
+            ),
         }
     }
 
-    /// Runs `llvm-profdata show` on an empty raw profile of a version. The inner error is what it wrote to stderr.
+    /// Runs `llvm-profdata show` on an empty raw profile of a version. The inner error is its output to stderr.
     fn show_empty(&self, version: u64) -> anyhow::Result<Result<(), String>> {
         let file = empty(version)?;
         let result = self.output(self.command().arg("show").arg(file.path()))?;
-        Ok(match result.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&result.stderr).into_owned()),
-        })
+        if result.status.success() {
+            return Ok(Ok(()));
+        }
+        Ok(Err(String::from_utf8_lossy(&result.stderr).into_owned()))
     }
 
     fn output(&self, command: &mut Command) -> anyhow::Result<Output> {
@@ -434,6 +408,12 @@ impl Tool {
             .output()
             .with_context(|| format!("cannot start {}", self.path.display()))
     }
+}
+
+/// The first line that a program wrote to stderr.
+fn first_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    text.lines().next().unwrap_or("no message").to_owned()
 }
 
 fn temporary(suffix: &str) -> anyhow::Result<NamedTempFile> {
@@ -495,11 +475,8 @@ mod tests {
     }
 
     fn versions(found: &Found) -> Vec<&str> {
-        found
-            .tools
-            .iter()
-            .map(|tool| tool.version.text.as_str())
-            .collect()
+        let tools = found.tools.iter();
+        tools.map(|tool| tool.version.text.as_str()).collect()
     }
 
     #[test]
@@ -525,17 +502,12 @@ mod tests {
             versions(&found),
             ["23.1.4", "22.1.8", "21.0.0git", "14.0.6", "9.0.1"]
         );
-        assert_eq!(
-            found.tools[0].path,
-            first.join("llvm-profdata-23"),
-            "one program, two names"
-        );
-        assert_eq!(found.broken.len(), 1);
-        assert!(
-            found.broken[0].1.contains("cannot run"),
-            "{:?}",
-            found.broken
-        );
+        // One program, two names.
+        assert_eq!(found.tools[0].path, first.join("llvm-profdata-23"));
+        let [(_, why)] = &found.broken[..] else {
+            panic!("{found:?}")
+        };
+        assert!(why.contains("cannot run"), "{why}");
         let used = |raw| llvm.profdata(raw).map(|tool| tool.version.text);
         assert_eq!(used(11).unwrap(), "23.1.4");
         assert_eq!(used(10).unwrap(), "22.1.8");
@@ -548,12 +520,8 @@ mod tests {
         let release = &found.tools[2].version;
         let same = llvm.of_release("llvm-profdata", release).unwrap();
         assert_eq!(same.version, *release);
-        assert!(
-            llvm.of_release("llvm-cov", release)
-                .unwrap_err()
-                .to_string()
-                .contains("no llvm-cov of LLVM 21")
-        );
+        let error = llvm.of_release("llvm-cov", release).unwrap_err();
+        assert!(error.to_string().contains("no llvm-cov of LLVM 21"));
     }
 
     #[test]
@@ -561,25 +529,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let bin = dir.path().join("lib/llvm/bin");
         profdata(&bin.join("llvm-profdata"), "20.0.0", 10);
+        let search = |dir: &Path| {
+            Options {
+                llvm: Some(dir.to_owned()),
+            }
+            .search()
+        };
         for given in [dir.path(), &dir.path().join("lib/llvm"), &bin] {
-            let options = Options {
-                llvm: Some(given.to_owned()),
-            };
-            let found = options.search().unwrap().newest("llvm-profdata").unwrap();
+            let found = search(given).unwrap().newest("llvm-profdata").unwrap();
             assert_eq!(found.version.numbers, [20, 0, 0]);
         }
-        let options = Options {
-            llvm: Some(dir.path().join("other")),
-        };
-        let error = options.search().unwrap_err().to_string();
+        let error = search(&dir.path().join("other")).unwrap_err().to_string();
         assert!(error.contains("no such directory"), "{error}");
         let empty = tempfile::tempdir().unwrap();
-        let options = Options {
-            llvm: Some(empty.path().to_owned()),
-        };
-        let error = options.search().unwrap().profdata(11).unwrap_err();
-        let error = error.to_string();
-        assert!(error.contains("no llvm-profdata in"), "{error}");
+        let error = search(empty.path()).unwrap().profdata(11).unwrap_err();
+        assert!(error.to_string().contains("no llvm-profdata in"), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! In an installation (`tools/install`, a package) devprof's files are in the same prefix as this program. A program that
 //! cargo built uses the files in cargo's target directory.
 
+use crate::readable::listed;
 use anyhow::{Context, anyhow};
 use std::env;
 use std::ffi::OsStr;
@@ -78,8 +79,8 @@ impl Component {
             Component::Plugin(name, major) => {
                 format!("counter-pass/clang-{major}/{name}.so").into()
             }
-            Component::CudaDeviceRuntime => "../tools/device-rt/cuda.h".into(),
-            Component::DeviceRuntimeBuild => "../tools/device-rt/build".into(),
+            Component::CudaDeviceRuntime => "../src/device/device-rt/cuda.h".into(),
+            Component::DeviceRuntimeBuild => "../src/device/device-rt/build".into(),
             Component::Model => "release/libgpu_model.so".into(),
             Component::Topology => "gpu-model-topology".into(),
             Component::ModelStart => "gpu-model-start.so".into(),
@@ -131,13 +132,13 @@ impl Component {
         if is_built_by_cargo(program) {
             return format!("build it: {}", self.build_command());
         }
-        match is_installed(program) {
-            true => REINSTALL.to_owned(),
-            false => format!(
-                "{} is not in an installation of devprof: run the devprof of an installation, or replace this copy by a link to it (ln -s PREFIX/bin/devprof)",
-                program.display()
-            ),
+        if is_installed(program) {
+            return REINSTALL.to_owned();
         }
+        format!(
+            "{} is not in an installation of devprof: run the devprof of an installation, or replace this copy by a link to it (ln -s PREFIX/bin/devprof)",
+            program.display()
+        )
     }
 
     /// The path of the component in the installation that this program belongs to, if there is one.
@@ -170,15 +171,11 @@ impl Component {
 const REINSTALL: &str = "this installation of devprof is not complete: install devprof again";
 
 fn missing(candidates: &[PathBuf], remedy: &str) -> anyhow::Error {
-    let paths: Vec<_> = candidates
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    let what = match paths.len() {
-        1 => "this file does not exist",
+    let what = match candidates {
+        [_] => "this file does not exist",
         _ => "none of these files exists",
     };
-    anyhow!("{what}: {}; {remedy}", paths.join(", "))
+    anyhow!("{what}: {}; {remedy}", listed(candidates))
 }
 
 /// Whether cargo built the program at this path, and it was not copied from there. Such a program uses the other files
@@ -191,11 +188,8 @@ pub fn is_built_by_cargo(program: &Path) -> bool {
 /// Whether the program is in an installation, complete or not: the prefix has devprof's directory.
 fn is_installed(program: &Path) -> bool {
     let prefix = program.parent().and_then(Path::parent);
-    prefix.is_some_and(|prefix| {
-        LIBRARY_DIRS
-            .iter()
-            .any(|dir| prefix.join(dir).join("devprof").is_dir())
-    })
+    let is_in = |dir: &str| prefix.is_some_and(|prefix| prefix.join(dir).join("devprof").is_dir());
+    LIBRARY_DIRS.iter().any(|dir| is_in(dir))
 }
 
 /// The command that installs the device side of the profile runtime for a clang. `None` if this program has no script for
@@ -218,6 +212,18 @@ pub fn this_program() -> anyhow::Result<PathBuf> {
         .context("cannot determine the path of this program")
 }
 
+/// A new directory with these files, which are empty.
+#[cfg(test)]
+pub fn directory(files: &[&str]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for file in files {
+        let path = dir.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    dir
+}
+
 /// The program that a shell would start by this name.
 pub fn find_in_path(name: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
@@ -225,8 +231,8 @@ pub fn find_in_path(name: &OsStr) -> Option<PathBuf> {
     }
     let path = env::var_os("PATH")?;
     let is_program = |path: &PathBuf| {
-        fs::metadata(path)
-            .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        let is_executable = |data: fs::Metadata| data.permissions().mode() & 0o111 != 0;
+        path.is_file() && fs::metadata(path).is_ok_and(is_executable)
     };
     env::split_paths(&path)
         .map(|dir| dir.join(name))
@@ -237,43 +243,31 @@ pub fn find_in_path(name: &OsStr) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A program in `name` of a new directory, next to the other paths.
-    fn program(name: &str, others: &[&str]) -> (tempfile::TempDir, PathBuf) {
-        let dir = tempfile::tempdir().unwrap();
-        for path in others.iter().chain([&name]) {
-            let path = dir.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
-        }
+    /// A program in `name` of a new directory, next to another file.
+    fn program(name: &str, other: &str) -> (tempfile::TempDir, PathBuf) {
+        let dir = directory(&[name, other]);
         let program = dir.path().join(name);
         (dir, program)
     }
 
     #[test]
     fn an_installation_is_preferred_to_a_checkout() {
-        let (dir, built) = program("target/debug/devprof", &["target/debug/.cargo-lock"]);
+        let (dir, built) = program("target/debug/devprof", "target/debug/.cargo-lock");
         let target = dir.path().join("target");
         let candidates = Component::Library.candidates(&built);
         assert_eq!(candidates[0], target.join("lib/libdevprof.so"));
-        assert_eq!(
-            *candidates.last().unwrap(),
-            target.join("dist/libdevprof.so")
-        );
-        let simulator = Component::Simulator.candidates(&built);
-        assert_eq!(
-            *simulator.last().unwrap(),
-            target.join("debug/libhsa_sim.so")
-        );
+        let dist = target.join("dist/libdevprof.so");
+        assert_eq!(candidates.last(), Some(&dist));
+        let simulator = Component::Simulator.candidates(&built).pop();
+        assert_eq!(simulator, Some(target.join("debug/libhsa_sim.so")));
     }
 
     #[test]
     fn only_a_program_that_cargo_built_names_build_commands() {
-        let (_dir, built) = program("target/release/devprof", &["target/release/.cargo-lock"]);
-        let (_dir, installed) = program(
-            "bin/devprof",
-            &["lib/devprof/hsa-sim/libhsa-runtime64.so.1"],
-        );
-        let (_dir, copied) = program("release/devprof", &["dist/libdevprof.so"]);
+        let (_dir, built) = program("target/release/devprof", "target/release/.cargo-lock");
+        let library = "lib/devprof/hsa-sim/libhsa-runtime64.so.1";
+        let (_dir, installed) = program("bin/devprof", library);
+        let (_dir, copied) = program("release/devprof", "dist/libdevprof.so");
         assert!(Component::Library.candidates(&copied).len() == LIBRARY_DIRS.len());
         for component in [
             Component::Library,

@@ -22,12 +22,12 @@ pub fn create_temporary(out: &Path) -> io::Result<NamedTempFile> {
         .prefix(".devprof-part-")
         .permissions(fs::Permissions::from_mode(0o666))
         .tempfile_in(&dir)
-        .map_err(|error| match dir.is_dir() {
-            true => error.kind().into(),
-            false => {
-                let missing = format!("the directory {} does not exist: create it", dir.display());
-                io::Error::new(error.kind(), missing)
+        .map_err(|error| {
+            if dir.is_dir() {
+                return error.kind().into();
             }
+            let missing = format!("the directory {} does not exist: create it", dir.display());
+            io::Error::new(error.kind(), missing)
         })
 }
 
@@ -54,13 +54,12 @@ pub fn commit_closed(temporary: TempPath, out: &Path) -> io::Result<()> {
     {
         fs::set_permissions(&temporary, old.permissions())?;
     }
-    match temporary.persist(resolved(out)) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.error),
-    }
+    temporary
+        .persist(resolved(out))
+        .map_err(|error| error.error)
 }
 
-/// Prints a line about what was written to `out`: to stdout, or to stderr if stdout may carry the data.
+/// Prints a line about the file `out`: to stdout, or to stderr if stdout may carry the data.
 pub fn print_summary(console: &mut Console, out: &Path, line: &str) -> anyhow::Result<()> {
     let line = format!("{line}\n");
     if !is_stream(out) {
@@ -72,10 +71,10 @@ pub fn print_summary(console: &mut Console, out: &Path, line: &str) -> anyhow::R
 
 /// The output's name in messages.
 pub fn name(out: &Path) -> String {
-    match is_stdout(out) {
-        true => "stdout".into(),
-        false => out.display().to_string(),
+    if is_stdout(out) {
+        return "stdout".into();
     }
+    out.display().to_string()
 }
 
 /// Whether the output is stdout, a device or a pipe, and not a file.
@@ -105,8 +104,7 @@ fn resolved(out: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
+    use rustix::fs::{FileType, Mode};
     use std::os::unix::fs::{FileTypeExt, symlink};
 
     fn write(out: &Path) -> io::Result<()> {
@@ -128,9 +126,8 @@ mod tests {
         assert_eq!(fs::read_to_string(at("sub/file")).unwrap(), "complete");
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
         assert_eq!(fs::metadata(at("sub/file")).unwrap().permissions(), private);
-        let pipe = CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
-        // SAFETY: the path is a C string that outlives the call.
-        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        let (mode, kind) = (Mode::RUSR | Mode::WUSR, FileType::Fifo);
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), kind, mode, 0).unwrap();
         // A pipe and not a real device, which a bug in this code could replace.
         let reader = std::thread::spawn({
             let pipe = at("pipe");

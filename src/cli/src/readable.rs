@@ -1,6 +1,6 @@
 //! Times and numbers in a readable form, and paths quoted for a shell.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Nanoseconds, in the largest unit in which the number is at least 1.
 pub fn time(ns: u64) -> String {
@@ -19,12 +19,8 @@ pub fn short_time(ns: f64, digits: usize) -> String {
 /// Bytes with three significant digits.
 pub fn bytes(bytes: f64) -> String {
     let unit = |exponent| f64::from(1024u32).powi(exponent);
-    let units = [
-        (unit(4), "TiB"),
-        (unit(3), "GiB"),
-        (unit(2), "MiB"),
-        (unit(1), "KiB"),
-    ];
+    let units = [(4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")];
+    let units = units.map(|(exponent, name)| (unit(exponent), name));
     scaled(bytes, 3, &units, "B")
 }
 
@@ -51,11 +47,10 @@ fn scaled(number: f64, digits: usize, units: &[(f64, &str)], smallest: &str) -> 
             return format!("{rounded:.*} {unit}", decimals(rounded));
         }
     }
-    let text = format!("{number:.*}", decimals(number));
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
-    };
+    let mut text = format!("{number:.*}", decimals(number));
+    if text.contains('.') {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
     format!("{text} {smallest}")
 }
 
@@ -74,12 +69,8 @@ pub fn grouped(number: u128, separator: char) -> String {
 
 /// A number and its noun: `1 file`, `2 files`.
 pub fn plural(number: usize, what: &str) -> String {
-    let what = if number == 1 {
-        what.into()
-    } else {
-        several(what)
-    };
-    format!("{} {what}", grouped(number as u128, ','))
+    let several = if number == 1 { what } else { &several(what) };
+    format!("{} {several}", grouped(number as u128, ','))
 }
 
 /// The plural of a noun.
@@ -89,22 +80,35 @@ pub fn several(what: &str) -> String {
     {
         return format!("{stem}ies");
     }
-    let end = if what.ends_with(['s', 'h']) {
-        "es"
-    } else {
-        "s"
-    };
-    format!("{what}{end}")
+    let is_hiss = what.ends_with(['s', 'h']);
+    format!("{what}{}", if is_hiss { "es" } else { "s" })
+}
+
+/// The first three names, separated by commas.
+pub fn first_names(names: impl ExactSizeIterator<Item = String>) -> String {
+    const NAMED: usize = 3;
+    let more = (names.len() > NAMED).then(|| "…".to_owned());
+    let shown: Vec<String> = names.take(NAMED).chain(more).collect();
+    shown.join(", ")
+}
+
+/// The paths, separated by commas.
+pub fn listed(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    names.join(", ")
 }
 
 /// The path, quoted for a shell if necessary.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "_-./,:@%+=".contains(char);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
     }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

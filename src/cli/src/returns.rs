@@ -1,16 +1,13 @@
-//! What `devprof inspect` and `devprof doctor` report about functions that overwrite their return address.
+//! Functions that overwrite their return address, which `devprof inspect` and `devprof doctor` report.
 
 use crate::names::demangled;
-use crate::readable::plural;
+use crate::readable::{first_names, plural};
 use code_objects::returns;
 
 /// LLVM's option against a defect (llvm/llvm-project#224205): in device functions over 128 KiB that call no function, long
 /// branches overwrite the return address. Instrumentation makes functions that large. The option reserves no registers for
 /// long branches before registers are allocated; LLVM then takes free ones at each branch.
 pub const LONG_BRANCHES: &str = "-amdgpu-long-branch-factor=0";
-
-/// How many functions the warning names.
-const NAMED: usize = 3;
 
 /// How to compile such functions correctly.
 pub fn fix() -> String {
@@ -21,17 +18,11 @@ pub fn fix() -> String {
 
 /// The problem of a code object in which these functions overwrite their return address.
 pub fn problem(functions: &[String]) -> Option<String> {
-    let mut names: Vec<String> = functions
-        .iter()
-        .take(NAMED)
-        .map(|name| demangled(name))
-        .collect();
-    names.extend((functions.len() > NAMED).then(|| "…".to_owned()));
     (!functions.is_empty()).then(|| {
         format!(
             "the compiler made {} that cannot return (llvm/llvm-project#224205): a long branch overwrites the return address in {}",
             plural(functions.len(), "device function"),
-            names.join(", ")
+            first_names(functions.iter().map(|name| demangled(name)))
         )
     })
 }

@@ -25,7 +25,7 @@ impl<'a> Table<'a> {
             left,
             indent: 0,
             rows: vec![Line::Cells(
-                headings.iter().map(|&heading| heading.to_owned()).collect(),
+                headings.iter().map(ToString::to_string).collect(),
             )],
         }
     }
@@ -63,27 +63,29 @@ impl<'a> Table<'a> {
             }
         }
         let mut text = String::new();
+        let indent = " ".repeat(self.indent);
         for (number, row) in self.rows.iter().enumerate() {
             let row = match row {
                 Line::Cells(cells) => cells,
                 Line::Text(line) => {
-                    text += &format!("{}{line}\n", " ".repeat(self.indent));
+                    text += &format!("{indent}{line}\n");
                     continue;
                 }
                 Line::Group(title) => {
                     let title = Paint::Heading.on(colored, title);
-                    text += &format!("\n{}{title}\n", " ".repeat(self.indent));
+                    text += &format!("\n{indent}{title}\n");
                     continue;
                 }
             };
-            let cells = row.iter().zip(&widths).enumerate();
-            let cells = cells.map(
-                |(column, (cell, &width))| match self.left.contains(&column) {
-                    true => format!("{cell:width$}"),
-                    false => format!("{cell:>width$}"),
-                },
-            );
-            let line = " ".repeat(self.indent) + &cells.collect::<Vec<_>>().join("  ");
+            let mut cells = Vec::new();
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                if self.left.contains(&column) {
+                    cells.push(format!("{cell:width$}"));
+                } else {
+                    cells.push(format!("{cell:>width$}"));
+                }
+            }
+            let line = format!("{indent}{}", cells.join("  "));
             text += &match number {
                 0 => Paint::Heading.on(colored, line.trim_end()),
                 _ => line.trim_end().to_owned(),
@@ -98,9 +100,10 @@ impl<'a> Table<'a> {
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
-        match char.is_control() {
-            true => escaped.extend(char.escape_default()),
-            false => escaped.push(char),
+        if char.is_control() {
+            escaped.extend(char.escape_default());
+        } else {
+            escaped.push(char);
         }
     }
     escaped

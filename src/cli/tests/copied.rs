@@ -24,17 +24,24 @@ esac
 
 fn devprof(program: &Path, arguments: &[&str]) -> Output {
     let dir = program.parent().unwrap();
+    let path = format!("{}:/usr/bin:/bin", dir.display());
     Command::new(program)
         .args(arguments)
         .current_dir(dir)
         .env_remove("DEVPROF_LIBRARY")
         .env("LD_PRELOAD", "./libdevprof.so")
-        .env(
-            "PATH",
-            std::env::join_paths([dir, Path::new("/usr/bin"), Path::new("/bin")]).unwrap(),
-        )
+        .env("PATH", path)
         .output()
         .unwrap()
+}
+
+fn assert_names_no_checkout(text: &str, arguments: &[&str]) {
+    for word in ["cargo", "checkout", "tools/"] {
+        assert!(
+            !text.contains(word),
+            "{arguments:?} mentions {word}: {text}"
+        );
+    }
 }
 
 fn check(name: &str, is_installation: bool) {
@@ -48,31 +55,21 @@ fn check(name: &str, is_installation: bool) {
     let program = dir.join("devprof");
     fs::copy(env!("CARGO_BIN_EXE_devprof"), &program).unwrap();
     fs::write(dir.join("lib.so"), "").unwrap();
-    let remedy = match is_installation {
-        true => "install devprof again",
-        false => "run the devprof of an installation",
+    let remedy = if is_installation {
+        "install devprof again"
+    } else {
+        "run the devprof of an installation"
     };
-    let write_clang = Command::new("sh")
-        .args([
-            "-c",
-            "printf %s \"$1\" > clang++ && chmod +x clang++",
-            "sh",
-            CLANG,
-        ])
-        .current_dir(&dir)
-        .status();
-    assert!(write_clang.unwrap().success());
+    let write = "printf %s \"$1\" > clang++ && chmod +x clang++";
+    let mut write_clang = Command::new("sh");
+    write_clang.args(["-c", write, "sh", CLANG]);
+    assert!(write_clang.current_dir(&dir).status().unwrap().success());
     for (arguments, status) in COMMANDS {
         let output = devprof(&program, arguments);
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
         assert!(text.contains(remedy), "{arguments:?}: {text}");
-        for word in ["cargo", "checkout", "tools/"] {
-            assert!(
-                !text.contains(word),
-                "{arguments:?} mentions {word}: {text}"
-            );
-        }
+        assert_names_no_checkout(&text, arguments);
     }
 }
 
@@ -96,8 +93,6 @@ fn the_help_names_no_checkout() {
         let output = devprof(program, &["help", verb]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.contains("Usage: devprof"), "{verb}: {text}");
-        for word in ["cargo", "checkout", "tools/"] {
-            assert!(!text.contains(word), "{verb} mentions {word}: {text}");
-        }
+        assert_names_no_checkout(&text, &[verb]);
     }
 }

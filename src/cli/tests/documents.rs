@@ -1,19 +1,13 @@
 //! The links in the repository's Markdown files, and the paths that these files mention, exist.
 
+use regex::Regex;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A word in a document that begins with one of these is a path, from the repository's root or from the document's
-/// directory.
-const DIRECTORIES: [&str; 6] = [
-    ".ci/",
-    ".github/",
-    "fixtures/",
-    "llvm-tests/",
-    "src/",
-    "tools/",
-];
+/// A path, from the repository's root or from the document's directory.
+const PATH: &str =
+    r"(?:^|[^A-Za-z0-9._/-])((?:\.ci|\.github|fixtures|llvm-tests|src|tools)/[A-Za-z0-9._/-]*)";
 
 fn repository() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -33,21 +27,23 @@ fn documents(root: &Path) -> Vec<PathBuf> {
     files.filter(|file| file.exists()).collect()
 }
 
+/// The first group of each match of a regular expression.
+fn found<'a>(text: &'a str, regex: &str) -> Vec<&'a str> {
+    let regex = Regex::new(regex).expect("a regular expression");
+    let matches = regex.captures_iter(text);
+    matches.map(|groups| groups.extract::<1>().1[0]).collect()
+}
+
 /// The targets of `[text](target)` that are not addresses.
 fn links(text: &str) -> impl Iterator<Item = &str> {
-    text.split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')'))
-        .map(|(target, _)| target)
-        .filter(|target| !target.contains("://"))
+    let targets = found(text, r"\]\(([^)]*)\)").into_iter();
+    targets.filter(|target| !target.contains("://"))
 }
 
 /// The paths that the text mentions.
 fn mentions(text: &str) -> impl Iterator<Item = &str> {
-    let in_path = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-    text.split(move |c| !in_path(c))
-        .map(|word| word.trim_end_matches('.'))
-        .filter(|word| DIRECTORIES.iter().any(|prefix| word.starts_with(prefix)))
+    let words = found(text, PATH).into_iter();
+    words.map(|word| word.trim_end_matches('.'))
 }
 
 /// The anchors that GitHub gives to the headings.

@@ -74,17 +74,12 @@ fn valid_damaged_and_unknown_files() {
     assert_eq!(json["format"], "devprof inspect");
     assert_eq!(json["version"], 2);
     let json = &json["files"];
-    let of = |n: usize, key: &str| json[n][key].clone();
-    assert_eq!(
-        (of(0, "complete"), of(1, "complete")),
-        (true.into(), false.into())
-    );
-    assert_eq!(
-        json[0]["found"][1]["location"]["steps"][1]["entry"]["number"],
-        1
-    );
-    assert_eq!(json[0]["found"][1]["profile"]["raw_version"], 11);
-    assert_eq!(json[0]["found"][1]["offset"], serde_json::Value::Null);
+    assert_eq!(json[0]["complete"], true);
+    assert_eq!(json[1]["complete"], false);
+    let found = &json[0]["found"][1];
+    assert_eq!(found["location"]["steps"][1]["entry"]["number"], 1);
+    assert_eq!(found["profile"]["raw_version"], 11);
+    assert_eq!(found["offset"], serde_json::Value::Null);
 
     let to = dir.path().join("out").to_str().unwrap().to_owned();
     let (status, out, lines) = devprof(&["extract", &damaged, "-o", &to]);
@@ -101,17 +96,14 @@ fn valid_damaged_and_unknown_files() {
 fn kernel_names_are_demangled() {
     // The fixture's kernel `branch` gets the mangled name of `ab()`.
     let mut object = OBJECT.to_vec();
-    let at: Vec<usize> = (0..object.len())
-        .filter(|&n| object[n..].starts_with(b"branch"))
-        .collect();
-    at.iter()
-        .for_each(|&n| object[n..n + 6].copy_from_slice(b"_Z2abv"));
+    for n in 0..object.len() {
+        if object[n..].starts_with(b"branch") {
+            object[n..n + 6].copy_from_slice(b"_Z2abv");
+        }
+    }
     let dir = tempfile::tempdir().unwrap();
-    let file = write(
-        dir.path(),
-        "a.a",
-        &archive(&[("member-of-a-long-name.o", &object)]),
-    );
+    let archive = archive(&[("member-of-a-long-name.o", &object)]);
+    let file = write(dir.path(), "a.a", &archive);
     let (_, out, _) = devprof(&["inspect", "--kernels", &file]);
     let (_, raw, _) = devprof(&["inspect", "--kernels", "--no-demangle", &file]);
     assert!(
@@ -159,35 +151,21 @@ fn different_code_objects_with_the_same_build_id_are_extracted_to_different_file
 fn raw_profiles_of_any_version_and_byte_order_are_recognized() {
     let dir = tempfile::tempdir().unwrap();
     let version = 9u64 | 1 << 56;
-    let words = |words: [u64; 2], big: bool| -> Vec<u8> {
-        let bytes = words.map(|w| {
-            if big {
-                w.to_be_bytes()
-            } else {
-                w.to_le_bytes()
-            }
-        });
-        [bytes.concat(), vec![0; 112]].concat()
-    };
-    let (wide, narrow) = (0xff6c_7072_6f66_7281, 0xff6c_7072_6f66_5281);
-    for (bytes, expected) in [
-        (
-            words([wide, version], false),
-            "raw profile, version 9, 64-bit little-endian, IR-level",
-        ),
-        (
-            words([wide, version], true),
-            "raw profile, version 9, 64-bit big-endian, IR-level",
-        ),
-        (
-            words([narrow, 8], false),
-            "raw profile, version 8, 32-bit little-endian",
-        ),
-        (
-            words([narrow, 12], true),
-            "raw profile, version 12, 32-bit big-endian",
-        ),
+    let (wide, narrow) = (0xff6c_7072_6f66_7281u64, 0xff6c_7072_6f66_5281);
+    for (magic, version, is_big, expected) in [
+        (wide, version, false, "9, 64-bit little-endian, IR-level"),
+        (wide, version, true, "9, 64-bit big-endian, IR-level"),
+        (narrow, 8, false, "8, 32-bit little-endian"),
+        (narrow, 12, true, "12, 32-bit big-endian"),
     ] {
+        let order = if is_big {
+            u64::to_be_bytes
+        } else {
+            u64::to_le_bytes
+        };
+        let bytes = [order(magic), order(version)].concat();
+        let bytes = [bytes, vec![0; 112]].concat();
+        let expected = format!("raw profile, version {expected}");
         let file = write(dir.path(), "a.profraw", &bytes);
         let (status, out, lines) = devprof(&["inspect", &file]);
         assert_eq!((status, lines.len()), (0, 0), "{lines:?}");
@@ -200,17 +178,11 @@ fn raw_profiles_of_any_version_and_byte_order_are_recognized() {
         num_data: 1,
         ..Default::default()
     };
-    let mut one: Vec<u8> = header
-        .words()
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
+    let words = header.words();
+    let mut one: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     one.resize(one.len() + 72, 0);
-    let file = write(
-        dir.path(),
-        "b.profraw",
-        &[&one[..], &one[..], &one[..100]].concat(),
-    );
+    let three = [&one[..], &one[..], &one[..100]].concat();
+    let file = write(dir.path(), "b.profraw", &three);
     let (status, out, lines) = devprof(&["inspect", &file]);
     assert_eq!(status, 3);
     assert!(
@@ -230,34 +202,27 @@ fn each_error_is_reported_once_with_the_file_that_it_concerns() {
     let file = write(dir.path(), "file", &two());
     let here = dir.path().to_str().unwrap();
     let (out, missing) = (at("out"), at("missing"));
-    let output = ["extract", &file, "-o"];
-    let commands = [
-        vec!["extract", &missing, "-o", &out],
-        vec!["inspect", here],
-        [&output[..], &[file.as_str()]].concat(),
-        vec!["report", &missing, "--profile", &missing],
-    ];
-    let errors: Vec<String> = commands
-        .iter()
-        .map(|command| {
-            let (status, _, lines) = devprof(command);
-            assert_eq!((status, lines.len()), (1, 1), "{command:?}: {lines:?}");
-            lines[0].clone()
-        })
-        .collect();
     let none = "cannot be opened: No such file or directory (os error 2)";
-    assert_eq!(errors[0], format!("devprof: {missing}: {none}"));
-    assert_eq!(
-        errors[1],
-        format!("devprof: {here}: a directory; pass its files instead")
-    );
-    assert_eq!(
-        errors[2],
-        format!("devprof: cannot write to {file}: it is not a directory")
-    );
-    assert!(
-        errors[3].ends_with(&format!(": {missing}: {none}")),
-        "{}",
-        errors[3]
-    );
+    for (command, error) in [
+        (
+            vec!["extract", &missing, "-o", &out],
+            format!("devprof: {missing}: {none}"),
+        ),
+        (
+            vec!["inspect", here],
+            format!("devprof: {here}: a directory; pass its files instead"),
+        ),
+        (
+            vec!["extract", &file, "-o", &file],
+            format!("devprof: cannot write to {file}: it is not a directory"),
+        ),
+        (
+            vec!["report", &missing, "--profile", &missing],
+            format!(": {missing}: {none}"),
+        ),
+    ] {
+        let (status, _, lines) = devprof(&command);
+        assert_eq!((status, lines.len()), (1, 1), "{command:?}: {lines:?}");
+        assert!(lines[0].ends_with(&error), "{}", lines[0]);
+    }
 }

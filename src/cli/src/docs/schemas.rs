@@ -45,13 +45,8 @@ fn move_into_alternatives(schema: &mut Schema) {
         for alternative in alternatives.as_array_mut().into_iter().flatten() {
             if let Some(Value::Object(common)) = &properties {
                 let mut all = common.clone();
-                all.extend(
-                    alternative["properties"]
-                        .take()
-                        .as_object()
-                        .cloned()
-                        .unwrap_or_default(),
-                );
+                let own = alternative["properties"].take();
+                all.extend(own.as_object().cloned().unwrap_or_default());
                 alternative["properties"] = all.into();
             }
             if let Some(Value::Array(common)) = &required {

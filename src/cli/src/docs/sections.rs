@@ -8,9 +8,9 @@ pub struct Page {
     /// The name of the page without the section number.
     pub name: &'static str,
     environment: &'static [&'static [Described]],
-    /// What each command does, and the command.
-    pub examples: &'static [(&'static str, &'static str)],
-    see_also: &'static [&'static str],
+    /// For each example a line that says what it does, and its indented commands.
+    examples: &'static str,
+    see_also: &'static str,
 }
 
 /// Where CUDA's parts are.
@@ -44,194 +44,148 @@ pub static PAGES: [Page; 11] = [
     Page {
         name: "devprof",
         environment: &[RUNTIME, &[RUN], &TOOLS, &[COMMON]],
-        examples: &[
-            (
-                "Compile a program with coverage, run it, and see which lines ran on the GPU:",
-                "clang++ -x hip a.hip $(devprof flags --coverage) -o a\ndevprof run ./a\ndevprof report a --profile devprof-1",
-            ),
-            (
-                "Find out what is missing on this machine:",
-                "devprof doctor",
-            ),
-        ],
-        see_also: &[
-            "devprof-run(1)",
-            "devprof-flags(1)",
-            "devprof-inspect(1)",
-            "devprof-extract(1)",
-            "devprof-merge(1)",
-            "devprof-report(1)",
-            "devprof-stats(1)",
-            "devprof-export(1)",
-            "devprof-doctor(1)",
-            "devprof-demo(1)",
-            "clang(1)",
-            "llvm-profdata(1)",
-            "llvm-cov(1)",
-        ],
+        examples: "
+Compile a program with coverage, run it, and see which lines ran on the GPU:
+    clang++ -x hip a.hip $(devprof flags --coverage) -o a
+    devprof run ./a
+    devprof report a --profile devprof-1
+Find out what is missing on this machine:
+    devprof doctor
+",
+        see_also: "devprof-run(1), devprof-flags(1), devprof-inspect(1), devprof-extract(1), devprof-merge(1), \
+                   devprof-report(1), devprof-stats(1), devprof-export(1), devprof-doctor(1), devprof-demo(1), \
+                   clang(1), llvm-profdata(1), llvm-cov(1)",
     },
     Page {
         name: "devprof-run",
         environment: &[&[RUN], RUNTIME, &[COMMON]],
-        examples: &[
-            (
-                "Write the profiles to a new directory (devprof-1, devprof-2, …):",
-                "devprof run ./a --option-of-a",
-            ),
-            (
-                "One profile per process, and a trace with copies, on a simulated GPU:",
-                "devprof run --model --profile 'out/%p.profraw' --trace a.trace --trace-copies ./a",
-            ),
-            (
-                "Keep most counts of a program that crashes:",
-                "devprof run --snapshot 1000 ./a",
-            ),
-        ],
-        see_also: &[
-            "devprof(1)",
-            "devprof-flags(1)",
-            "devprof-report(1)",
-            "devprof-stats(1)",
-        ],
+        examples: "
+Write the profiles to a new directory (devprof-1, devprof-2, …):
+    devprof run ./a --option-of-a
+One profile per process, and a trace with copies, on a simulated GPU:
+    devprof run --model --profile 'out/%p.profraw' --trace a.trace --trace-copies ./a
+Keep most counts of a program that crashes:
+    devprof run --snapshot 1000 ./a
+",
+        see_also: "devprof(1), devprof-flags(1), devprof-report(1), devprof-stats(1)",
     },
     Page {
         name: "devprof-flags",
         environment: &[&TOOLS, &[COMMON]],
-        examples: &[
-            (
-                "Compile and link in one step:",
-                "clang++ -x hip a.hip $(devprof flags --coverage) -o a",
-            ),
-            (
-                "Compile and link separately, with another compiler, for a GPU that is not in this machine:",
-                "clang++-23 -x hip -c a.hip $(devprof flags --coverage --compile --arch gfx1100 --clang clang++-23)\nclang++-23 a.o $(devprof flags --coverage --link --arch gfx1100 --clang clang++-23) -o a",
-            ),
-            (
-                "Optimize with a profile:",
-                "clang++ -x hip -O2 a.hip $(devprof flags --pgo-use a.profdata) -o a",
-            ),
-            (
-                "Compile CUDA, which has internal device functions:",
-                "clang++ -x cuda a.cu $(devprof flags --coverage --cuda --arch sm_90 --source a.cu) -o a",
-            ),
-        ],
-        see_also: &["devprof(1)", "devprof-run(1)", "clang(1)"],
+        examples: "
+Compile and link in one step:
+    clang++ -x hip a.hip $(devprof flags --coverage) -o a
+Compile and link separately, with another compiler, for a GPU that is not in this machine:
+    clang++-23 -x hip -c a.hip $(devprof flags --coverage --compile --arch gfx1100 --clang clang++-23)
+    clang++-23 a.o $(devprof flags --coverage --link --arch gfx1100 --clang clang++-23) -o a
+Optimize with a profile:
+    clang++ -x hip -O2 a.hip $(devprof flags --pgo-use a.profdata) -o a
+Compile CUDA, which has internal device functions:
+    clang++ -x cuda a.cu $(devprof flags --coverage --cuda --arch sm_90 --source a.cu) -o a
+",
+        see_also: "devprof(1), devprof-run(1), clang(1)",
     },
     Page {
         name: "devprof-inspect",
         environment: &[&[COMMON]],
-        examples: &[
-            (
-                "Is this program instrumented, and for which GPUs?",
-                "devprof inspect a",
-            ),
-            (
-                "The registers of each kernel in a library, as JSON:",
-                "devprof inspect --kernels --json libkernels.so",
-            ),
-        ],
-        see_also: &["devprof(1)", "devprof-extract(1)", "llvm-readelf(1)"],
+        examples: "
+Is this program instrumented, and for which GPUs?
+    devprof inspect a
+The registers of each kernel in a library, as JSON:
+    devprof inspect --kernels --json libkernels.so
+",
+        see_also: "devprof(1), devprof-extract(1), llvm-readelf(1)",
     },
     Page {
         name: "devprof-extract",
         environment: &[&[COMMON]],
-        examples: &[(
-            "Write the code objects for one GPU to the directory objects:",
-            "devprof extract libkernels.so --target gfx1100 -o objects",
-        )],
-        see_also: &["devprof(1)", "devprof-inspect(1)", "llvm-objdump(1)"],
+        examples: "
+Write the code objects for one GPU to the directory objects:
+    devprof extract libkernels.so --target gfx1100 -o objects
+",
+        see_also: "devprof(1), devprof-inspect(1), llvm-objdump(1)",
     },
     Page {
         name: "devprof-merge",
         environment: &[&TOOLS, &[COMMON]],
-        examples: &[
-            (
-                "Merge all profiles in a directory:",
-                "devprof merge devprof-1 -o a.profdata",
-            ),
-            (
-                "One merged profile per architecture, from the files of several runs:",
-                "devprof merge 'run-*/*.profraw' --by-arch -o profiles",
-            ),
-        ],
-        see_also: &["devprof(1)", "devprof-report(1)", "llvm-profdata(1)"],
+        examples: "
+Merge all profiles in a directory:
+    devprof merge devprof-1 -o a.profdata
+One merged profile per architecture, from the files of several runs:
+    devprof merge 'run-*/*.profraw' --by-arch -o profiles
+",
+        see_also: "devprof(1), devprof-report(1), llvm-profdata(1)",
     },
     Page {
         name: "devprof-report",
         environment: &[&TOOLS, &[COMMON]],
-        examples: &[
-            (
-                "Print the coverage of kernels and files:",
-                "devprof report a --profile devprof-1",
-            ),
-            (
-                "HTML pages with the kernels' times:",
-                "devprof report a --profile devprof-1 --trace a.trace --format html -o pages",
-            ),
-        ],
-        see_also: &[
-            "devprof(1)",
-            "devprof-run(1)",
-            "devprof-merge(1)",
-            "llvm-cov(1)",
-            "genhtml(1)",
-        ],
+        examples: "
+Print the coverage of kernels and files:
+    devprof report a --profile devprof-1
+HTML pages with the kernels' times:
+    devprof report a --profile devprof-1 --trace a.trace --format html -o pages
+",
+        see_also: "devprof(1), devprof-run(1), devprof-merge(1), llvm-cov(1), genhtml(1)",
     },
     Page {
         name: "devprof-stats",
         environment: &[&[COMMON]],
-        examples: &[
-            (
-                "The ten kernels with the longest total times, and gaps between kernels:",
-                "devprof stats a.trace --top 10 --gaps",
-            ),
-            (
-                "API calls and copies as JSON:",
-                "devprof stats a.trace --api --copies --json",
-            ),
-        ],
-        see_also: &["devprof(1)", "devprof-run(1)", "devprof-export(1)"],
+        examples: "
+The ten kernels with the longest total times, and gaps between kernels:
+    devprof stats a.trace --top 10 --gaps
+API calls and copies as JSON:
+    devprof stats a.trace --api --copies --json
+",
+        see_also: "devprof(1), devprof-run(1), devprof-export(1)",
     },
     Page {
         name: "devprof-export",
         environment: &[&[COMMON]],
-        examples: &[
-            ("For Perfetto (writes a.pftrace):", "devprof export a.trace"),
-            (
-                "As JSON lines, one object per record:",
-                "devprof export a.trace -o a.jsonl",
-            ),
-            (
-                "All processes of a run on one time line:",
-                "devprof export 'rank*.trace' -o run.pftrace",
-            ),
-        ],
-        see_also: &["devprof(1)", "devprof-run(1)", "devprof-stats(1)"],
+        examples: "
+For Perfetto (writes a.pftrace):
+    devprof export a.trace
+As JSON lines, one object per record:
+    devprof export a.trace -o a.jsonl
+All processes of a run on one time line:
+    devprof export 'rank*.trace' -o run.pftrace
+",
+        see_also: "devprof(1), devprof-run(1), devprof-stats(1)",
     },
     Page {
         name: "devprof-doctor",
         environment: &[RUNTIME, &[CUDA], &TOOLS, &[COMMON]],
-        examples: &[
-            ("Check this machine:", "devprof doctor"),
-            (
-                "Also check how a program was compiled, for a script:",
-                "devprof doctor --json a",
-            ),
-        ],
-        see_also: &["devprof(1)", "devprof-flags(1)", "devprof-inspect(1)"],
+        examples: "
+Check this machine:
+    devprof doctor
+Also check how a program was compiled, for a script:
+    devprof doctor --json a
+",
+        see_also: "devprof(1), devprof-flags(1), devprof-inspect(1)",
     },
     Page {
         name: "devprof-demo",
         environment: &[&[COMMON]],
-        examples: &[(
-            "Run on two simulated GPUs, and keep the profiles in the directory demo:",
-            "devprof demo -o demo",
-        )],
-        see_also: &["devprof(1)", "devprof-run(1)"],
+        examples: "
+Run on two simulated GPUs, and keep the profiles in the directory demo:
+    devprof demo -o demo
+",
+        see_also: "devprof(1), devprof-run(1)",
     },
 ];
 
 impl Page {
+    /// What the commands of each example do, and the commands.
+    fn examples(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut examples: Vec<(&str, Vec<&str>)> = Vec::new();
+        for line in self.examples.trim().lines() {
+            match (line.strip_prefix("    "), examples.last_mut()) {
+                (Some(command), Some((_, commands))) => commands.push(command),
+                _ => examples.push((line, Vec::new())),
+            }
+        }
+        examples
+    }
+
     /// The sections as a part of a man page.
     pub fn roff(&self) -> String {
         let mut roff = Roff::default();
@@ -245,20 +199,20 @@ impl Page {
             })]);
         }
         roff.control("SH", ["EXAMPLES"]);
-        for (what, commands) in self.examples {
+        for (what, commands) in self.examples() {
             roff.control("PP", []);
-            roff.text([roman(*what)]);
+            roff.text([roman(what)]);
             // No filling and indented: one command per line.
             roff.control("RS", ["4"]);
             roff.control("nf", []);
-            for command in commands.lines() {
+            for command in commands {
                 roff.text([roman(command)]);
             }
             roff.control("fi", []);
             roff.control("RE", []);
         }
         roff.control("SH", ["SEE ALSO"]);
-        roff.text([roman(self.see_also.join(", "))]);
+        roff.text([roman(self.see_also)]);
         // Without the definition of the apostrophe, which the page already has.
         let text = roff.render();
         let start = text.find(".SH").unwrap_or_default();
@@ -288,8 +242,8 @@ mod tests {
         );
         let names: BTreeSet<String> = expected.iter().map(|name| format!("{name}(1)")).collect();
         for page in &PAGES {
-            for other in page.see_also {
-                assert!(!other.starts_with("devprof") || names.contains(*other));
+            for other in page.see_also.split(", ") {
+                assert!(!other.starts_with("devprof") || names.contains(other));
             }
         }
     }
@@ -297,8 +251,9 @@ mod tests {
     #[test]
     fn the_examples_are_valid_command_lines() {
         for page in &PAGES {
-            assert!(!page.examples.is_empty());
-            for (_, commands) in page.examples {
+            assert!(!page.examples().is_empty());
+            for (_, commands) in page.examples() {
+                let commands = commands.join("\n");
                 assert!(commands.contains("devprof "), "{commands}");
                 for part in commands.split(['\n', '(', ')']) {
                     if part.starts_with("devprof ") {

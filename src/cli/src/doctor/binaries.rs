@@ -1,6 +1,6 @@
 //! Whether the GPU code of a program is instrumented, and how.
 
-use super::finding::{Finding, State};
+use super::finding::{Finding, State, Topic};
 use crate::llvm::Llvm;
 use crate::returns;
 use code_objects::{CodeObject, Found, Location, Options, Sampling, What};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-const TOPIC: &str = "binaries";
+const TOPIC: Topic = Topic("binaries");
 const NAME_KERNELS: &str = "name the program or library that contains the kernels";
 const INSTALL: &str = "name an installation of the LLVM whose clang compiled it: --llvm DIR";
 
@@ -36,11 +36,10 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
                 }
             }
             // Nothing in the file could be read.
-            What::Damage { why } if found.location == Location::new(file) => findings.push(
-                Finding::missing(TOPIC, format!("{}: {why}", found.location), NAME_KERNELS),
-            ),
-            What::Damage { why } => findings.push(Finding::warning(
-                TOPIC,
+            What::Damage { why } if found.location == Location::new(file) => {
+                findings.push(TOPIC.missing(format!("{}: {why}", found.location), NAME_KERNELS))
+            }
+            What::Damage { why } => findings.push(TOPIC.warning(
                 format!("{}: {why}", found.location),
                 "`devprof inspect` shows the parts that can be read",
             )),
@@ -49,58 +48,42 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
         ControlFlow::Continue(())
     });
     if assessments.is_empty() && findings.is_empty() {
-        findings.push(Finding::warning(
-            TOPIC,
+        findings.push(TOPIC.warning(
             format!("{}: contains no GPU code", file.display()),
             NAME_KERNELS,
         ));
     }
-    findings.extend(
-        assessments
-            .into_iter()
-            .map(|((state, what, fix), (count, targets))| {
-                let objects = match count {
-                    1 => "a code object".to_owned(),
-                    _ => format!("{count} code objects"),
-                };
-                let targets: Vec<String> = targets.into_iter().collect();
-                Finding {
-                    topic: TOPIC,
-                    state,
-                    what: format!(
-                        "{}: {objects} for {}: {what}",
-                        file.display(),
-                        targets.join(", ")
-                    ),
-                    fix,
-                }
-            }),
-    );
+    for ((state, what, fix), (count, targets)) in assessments {
+        let objects = match count {
+            1 => "a code object".to_owned(),
+            _ => format!("{count} code objects"),
+        };
+        let targets: Vec<String> = targets.into_iter().collect();
+        let (file, targets) = (file.display(), targets.join(", "));
+        findings.push(Finding {
+            topic: TOPIC.0,
+            state,
+            what: format!("{file}: {objects} for {targets}: {what}"),
+            fix,
+        });
+    }
     findings
 }
 
 fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
+    let ok = |what: &str| (State::Ok, what.to_owned(), None);
     let warning = |what: &str, fix: &str| (State::Warning, what.to_owned(), Some(fix.to_owned()));
-    let (language, flags, every_block) = match object.is_cuda() {
-        true => (
-            "cuda",
-            "devprof flags --cuda --coverage",
-            "does not include -DDEVPROF_SAMPLING",
-        ),
-        false => (
-            "hip",
-            "devprof flags --coverage",
-            "includes -Xarch_device -mllvm=--offload-pgo-sampling=0",
-        ),
-    };
+    let (mut language, mut flags) = ("hip", "devprof flags --coverage");
+    let mut every_block = "includes -Xarch_device -mllvm=--offload-pgo-sampling=0";
+    let mut why = "";
+    if object.is_cuda() {
+        (language, flags) = ("cuda", "devprof flags --cuda --coverage");
+        every_block = "does not include -DDEVPROF_SAMPLING";
+        why = " (clang can instrument it, nvcc cannot)";
+    }
     let Some(profile) = &object.profile else {
         return warning(
-            match object.is_cuda() {
-                true => {
-                    "not instrumented, so nothing is counted (clang can instrument it, nvcc cannot)"
-                }
-                false => "not instrumented, so nothing is counted",
-            },
+            &format!("not instrumented, so nothing is counted{why}"),
             &format!("clang++ -x {language} FILE $({flags}), or --pgo-generate"),
         );
     };
@@ -128,20 +111,8 @@ fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
             "it is not known whether every block is counted; by default clang 23 counts one in eight",
             &format!("compile it with $({flags})"),
         ),
-        (Sampling::Yes, None) => (
-            State::Ok,
-            "one block in eight is counted: for PGO".to_owned(),
-            None,
-        ),
-        (_, Some(_)) => (
-            State::Ok,
-            "every block is counted, with a coverage mapping".to_owned(),
-            None,
-        ),
-        (_, None) => (
-            State::Ok,
-            "instrumented without a coverage mapping: for PGO".to_owned(),
-            None,
-        ),
+        (Sampling::Yes, None) => ok("one block in eight is counted: for PGO"),
+        (_, Some(_)) => ok("every block is counted, with a coverage mapping"),
+        (_, None) => ok("instrumented without a coverage mapping: for PGO"),
     }
 }

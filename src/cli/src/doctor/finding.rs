@@ -25,36 +25,33 @@ pub struct Finding {
     pub fix: Option<String>,
 }
 
-impl Finding {
-    pub fn ok(topic: &'static str, what: impl Into<String>) -> Finding {
+/// The subject of several findings.
+#[derive(Clone, Copy)]
+pub struct Topic(pub &'static str);
+
+impl Topic {
+    pub fn ok(self, what: impl Into<String>) -> Finding {
         Finding {
-            topic,
+            topic: self.0,
             state: State::Ok,
             what: what.into(),
             fix: None,
         }
     }
 
-    pub fn warning(
-        topic: &'static str,
-        what: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Finding {
-        Finding {
-            state: State::Warning,
-            fix: Some(fix.into()),
-            ..Finding::ok(topic, what)
-        }
+    pub fn warning(self, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.problem(State::Warning, what, fix)
     }
 
-    pub fn missing(
-        topic: &'static str,
-        what: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Finding {
+    pub fn missing(self, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.problem(State::Missing, what, fix)
+    }
+
+    pub fn problem(self, state: State, what: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding {
-            state: State::Missing,
-            ..Finding::warning(topic, what, fix)
+            state,
+            fix: Some(fix.into()),
+            ..self.ok(what)
         }
     }
 }

@@ -1,33 +1,35 @@
 //! AMD's runtime libraries, where the dynamic linker finds them, and devprof's own libraries.
 
-use super::finding::{Finding, State};
+use super::finding::{Finding, State, Topic};
+use crate::llvm::entries;
 use crate::locate::Component;
 use std::env;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+const DEVPROF: Topic = Topic("devprof");
+
 struct Library {
-    topic: &'static str,
+    topic: Topic,
     /// The file name up to the version.
     name: &'static str,
-    /// Whether devprof cannot work without it.
-    required: bool,
+    /// Missing if devprof cannot work without it.
+    if_missing: State,
     install: &'static str,
 }
 
 const LIBRARIES: [Library; 2] = [
     Library {
-        topic: "HSA",
+        topic: Topic("HSA"),
         name: "libhsa-runtime64.so.",
-        required: true,
+        if_missing: State::Missing,
         install: "apt-get install libhsa-runtime64-1 (Debian), hsa-rocr (AMD's packages)",
     },
     Library {
-        topic: "HIP",
+        topic: Topic("HIP"),
         name: "libamdhip64.so.",
-        required: false,
+        if_missing: State::Warning,
         install: "apt-get install libamdhip64-7 (Debian), hip-runtime-amd (AMD's packages); not needed by programs that use HSA directly",
     },
 ];
@@ -45,8 +47,8 @@ pub fn check(known: &[PathBuf], has_amd: bool) -> Vec<Finding> {
     ];
     for (component, purpose) in components {
         findings.push(match component.find() {
-            Ok(path) => Finding::ok("devprof", format!("{}, {purpose}", path.display())),
-            Err(error) => Finding::missing("devprof", format!("{error:#}"), component.remedy()),
+            Ok(path) => DEVPROF.ok(format!("{}, {purpose}", path.display())),
+            Err(error) => DEVPROF.missing(format!("{error:#}"), component.remedy()),
         });
     }
     findings
@@ -59,17 +61,15 @@ impl Library {
             name.as_bytes().starts_with(self.name.as_bytes())
         };
         if let Some(path) = known.iter().find(is_own) {
-            return Finding::ok(self.topic, described(path));
+            return self.topic.ok(described(path));
         }
         let elsewhere: Vec<PathBuf> = rocm_library_dirs()
-            .iter()
-            .flat_map(|dir| entries(dir))
+            .flat_map(|dir| entries(dir, ""))
             .collect();
         match elsewhere.iter().rfind(is_own) {
             Some(path) => {
                 let dir = path.parent().unwrap_or(Path::new("/"));
-                Finding::warning(
-                    self.topic,
+                self.topic.warning(
                     format!(
                         "{}, which only programs with its directory in their run path can find",
                         described(path)
@@ -82,10 +82,7 @@ impl Library {
                     "no {}* in LD_LIBRARY_PATH, the linker's directories or ROCm's",
                     self.name
                 );
-                match self.required {
-                    true => Finding::missing(self.topic, what, self.install),
-                    false => Finding::warning(self.topic, what, self.install),
-                }
+                self.topic.problem(self.if_missing, what, self.install)
             }
         }
     }
@@ -95,11 +92,8 @@ impl Library {
 fn described(path: &Path) -> String {
     match path.canonicalize() {
         Ok(file) if file.file_name() != path.file_name() => {
-            format!(
-                "{} ({})",
-                path.display(),
-                file.file_name().unwrap_or_default().display()
-            )
+            let name = file.file_name().unwrap_or_default();
+            format!("{} ({})", path.display(), name.display())
         }
         _ => path.display().to_string(),
     }
@@ -109,7 +103,7 @@ fn described(path: &Path) -> String {
 pub fn libraries_of_dynamic_linker() -> Vec<PathBuf> {
     let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> = env::split_paths(&path)
-        .flat_map(|dir| entries(&dir))
+        .flat_map(|dir| entries(dir, ""))
         .collect();
     // The linker's cache, and its default directories in case there is no cache.
     let cache = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"]
@@ -126,34 +120,14 @@ pub fn libraries_of_dynamic_linker() -> Vec<PathBuf> {
     let paths = cache.lines().filter_map(|line| line.split_once(" => "));
     found.extend(paths.map(|(_, path)| PathBuf::from(path.trim())));
     for dir in ["/lib64", "/usr/lib64", "/lib", "/usr/lib"] {
-        found.extend(entries(Path::new(dir)));
+        found.extend(entries(dir, ""));
     }
     found
 }
 
-fn rocm_library_dirs() -> Vec<PathBuf> {
-    let mut prefixes: Vec<PathBuf> = entries(Path::new("/opt"));
-    prefixes.retain(|path| {
-        path.file_name()
-            .unwrap_or_default()
-            .as_bytes()
-            .starts_with(b"rocm")
-    });
-    prefixes.extend(
-        env::var_os("ROCM_PATH")
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from),
-    );
-    prefixes
-        .into_iter()
-        .map(|prefix| prefix.join("lib"))
-        .collect()
-}
-
-/// The sorted entries of a directory.
-fn entries(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    found.sort();
-    found
+fn rocm_library_dirs() -> impl Iterator<Item = PathBuf> {
+    let rocm = env::var_os("ROCM_PATH").filter(|dir| !dir.is_empty());
+    let prefixes = entries("/opt", "rocm").into_iter();
+    let prefixes = prefixes.chain(rocm.map(PathBuf::from));
+    prefixes.map(|prefix| prefix.join("lib"))
 }

@@ -1,15 +1,15 @@
 //! The GPUs, and whether this user may use them.
 
-use super::finding::Finding;
+use super::finding::{Finding, Topic};
 use crate::gpus;
+use crate::llvm::entries;
 use crate::locate::Component;
+use crate::readable::listed;
+use rustix::fs::Access;
 use std::collections::BTreeMap;
-use std::ffi::CString;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-const TOPIC: &str = "GPU";
+const TOPIC: Topic = Topic("GPU");
 const KFD: &str = "/dev/kfd";
 /// The directory of the GPUs' device files, which programs need in addition to [`KFD`].
 const DRI: &str = "/dev/dri";
@@ -17,62 +17,46 @@ const DRI: &str = "/dev/dri";
 pub fn check() -> Vec<Finding> {
     let gpus = counted(gpus::all());
     if let Some(library) = std::env::var_os("HSA_MODEL_LIB").filter(|library| !library.is_empty()) {
-        return vec![match Path::new(&library).is_file() {
-            true => Finding::ok(
-                TOPIC,
-                format!("the GPU model {}: {gpus}", library.display()),
-            ),
-            false => Finding::missing(
-                TOPIC,
-                format!(
-                    "HSA_MODEL_LIB is {}, which does not exist",
-                    library.display()
-                ),
+        let path = library.display();
+        return vec![if Path::new(&library).is_file() {
+            TOPIC.ok(format!("the GPU model {path}: {gpus}"))
+        } else {
+            TOPIC.missing(
+                format!("HSA_MODEL_LIB is {path}, which does not exist"),
                 "unset HSA_MODEL_LIB HSA_MODEL_TOPOLOGY; `devprof run --model` sets them",
-            ),
+            )
         }];
     }
     let kfd = Path::new(KFD);
     if !kfd.exists() {
         let driver = "AMD GPUs need the amdgpu kernel driver: modprobe amdgpu";
         return vec![match Component::HsaRuntime.find() {
-            Ok(_) => Finding::warning(
-                TOPIC,
+            Ok(_) => TOPIC.warning(
                 format!("no {KFD}: programs can run only on simulated GPUs"),
                 format!("devprof run --model PROGRAM; {driver}"),
             ),
-            Err(error) => Finding::missing(
-                TOPIC,
-                format!("no {KFD}, and no simulator ({error:#})"),
-                driver,
-            ),
+            Err(error) => TOPIC.missing(format!("no {KFD}, and no simulator ({error:#})"), driver),
         }];
     }
     let mut findings = Vec::new();
-    findings.push(match gpus.is_empty() {
-        false => Finding::ok(TOPIC, gpus),
-        true => Finding::missing(
-            TOPIC,
+    findings.push(if gpus.is_empty() {
+        TOPIC.missing(
             format!("{KFD} exists, but its driver lists no GPU"),
             "dmesg | grep -i amdgpu",
-        ),
+        )
+    } else {
+        TOPIC.ok(gpus)
     });
-    let entries = fs::read_dir(DRI).into_iter().flatten().flatten();
-    let render = entries.filter(|entry| entry.file_name().as_bytes().starts_with(b"renderD"));
-    let mut devices = vec![kfd.to_owned()];
-    devices.extend(render.map(|entry| entry.path()));
-    let denied: Vec<String> = devices
-        .iter()
-        .filter(|path| !is_accessible(path))
-        .map(|path| path.display().to_string())
-        .collect();
-    findings.push(match denied.is_empty() {
-        true => Finding::ok(TOPIC, format!("this user can access {KFD} and {DRI}")),
-        false => Finding::missing(
-            TOPIC,
-            format!("this user cannot read and write {}", denied.join(", ")),
+    let mut denied = entries(DRI, "renderD");
+    denied.insert(0, kfd.to_owned());
+    denied.retain(|path| !is_accessible(path));
+    findings.push(if denied.is_empty() {
+        TOPIC.ok(format!("this user can access {KFD} and {DRI}"))
+    } else {
+        TOPIC.missing(
+            format!("this user cannot read and write {}", listed(&denied)),
             "sudo usermod -a -G render,video $USER, then log in again",
-        ),
+        )
     });
     findings
 }
@@ -97,9 +81,5 @@ pub fn counted(gpus: Vec<String>) -> String {
 
 /// Whether this user can read and write the device. It is not opened, because that would have side effects in the driver.
 fn is_accessible(path: &Path) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
-        return false;
-    };
-    // SAFETY: the path is a C string that outlives the call, which only reads it.
-    unsafe { libc::access(path.as_ptr(), libc::R_OK | libc::W_OK) == 0 }
+    rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK).is_ok()
 }

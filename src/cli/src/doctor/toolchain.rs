@@ -1,54 +1,44 @@
 //! LLVM's tools and the compilers: which raw profiles each reads or writes, and whether they match.
 
-use super::finding::Finding;
+use super::finding::{Finding, Topic};
 use crate::clang::Clang;
 use crate::llvm::{self, INSTALL, Llvm, Tool};
 use crate::locate::{Component, install_device_runtime};
 use std::path::Path;
 
-const TOOLS: &str = "LLVM tools";
-const CLANG: &str = "clang";
+const TOOLS: Topic = Topic("LLVM tools");
+const CLANG: Topic = Topic("clang");
 
-/// `has_amd`: what is needed for AMD's GPUs is checked as well.
+/// `has_amd`: also checks the parts that AMD's GPUs need.
 pub fn check(options: &llvm::Options, llvm: &Llvm, has_amd: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in ["llvm-profdata", "llvm-cov"] {
         let found = llvm.all(name);
         for tool in &found.tools {
-            let path = tool.path.display();
-            let reads = match name {
-                "llvm-profdata" => tool
-                    .raw_version()
-                    .clone()
-                    .map(|raw| format!(", reads raw profiles of version {raw}")),
-                _ => Ok(String::new()),
-            };
-            findings.push(match reads {
-                Ok(reads) => Finding::ok(TOOLS, format!("{name} {}{reads} ({path})", tool.version)),
-                Err(why) => Finding::warning(
-                    TOOLS,
-                    format!("{name} {} ({path}): {why}", tool.version),
-                    INSTALL,
-                ),
+            let (version, path) = (&tool.version, tool.path.display());
+            let raw = (name == "llvm-profdata").then(|| tool.raw_version());
+            findings.push(match raw {
+                None => TOOLS.ok(format!("{name} {version} ({path})")),
+                Some(Ok(raw)) => TOOLS.ok(format!(
+                    "{name} {version}, reads raw profiles of version {raw} ({path})"
+                )),
+                Some(Err(why)) => {
+                    TOOLS.warning(format!("{name} {version} ({path}): {why}"), INSTALL)
+                }
             });
         }
         for (path, why) in &found.broken {
-            findings.push(Finding::warning(
-                TOOLS,
-                format!("{}: {why}", path.display()),
-                INSTALL,
-            ));
+            findings.push(TOOLS.warning(format!("{}: {why}", path.display()), INSTALL));
         }
         let reads = |tool: &Tool| matches!(tool.raw_version(), Ok(10 | 11));
         if name == "llvm-profdata" && !found.tools.is_empty() && !found.tools.iter().any(reads) {
-            findings.push(Finding::missing(
-                TOOLS,
+            findings.push(TOOLS.missing(
                 "no llvm-profdata that reads raw profiles of version 10 or 11",
                 INSTALL,
             ));
         }
         if found.tools.is_empty() {
-            findings.push(Finding::missing(TOOLS, format!("no {name}"), INSTALL));
+            findings.push(TOOLS.missing(format!("no {name}"), INSTALL));
         }
     }
     let clangs = llvm.all("clang++");
@@ -60,25 +50,20 @@ pub fn check(options: &llvm::Options, llvm: &Llvm, has_amd: bool) -> Vec<Finding
             Err(error) => unusable.push(format!("{error:#}")),
         }
     }
-    unusable.extend(
-        clangs
-            .broken
-            .iter()
-            .map(|(path, why)| format!("{}: {why}", path.display())),
-    );
+    let broken = clangs.broken.iter();
+    unusable.extend(broken.map(|(path, why)| format!("{}: {why}", path.display())));
     if usable.is_empty() {
-        let why = match unusable.is_empty() {
-            true => "no clang++".to_owned(),
-            false => format!(
-                "no clang++ that instruments GPU code: {}",
-                unusable.join("; ")
-            ),
-        };
-        usable.push(Finding::missing(CLANG, why, INSTALL));
+        let mut why = "no clang++".to_owned();
+        if !unusable.is_empty() {
+            why = format!("{why} that instruments GPU code: {}", unusable.join("; "));
+        }
+        usable.push(CLANG.missing(why, INSTALL));
     } else {
-        usable.extend(unusable.into_iter().map(|why| {
-            Finding::warning(CLANG, why, "use another one: devprof flags --clang CLANG")
-        }));
+        usable.extend(
+            unusable
+                .into_iter()
+                .map(|why| CLANG.warning(why, "use another one: devprof flags --clang CLANG")),
+        );
     }
     findings.extend(usable);
     findings
@@ -94,27 +79,20 @@ fn compiler(
 ) -> anyhow::Result<Vec<Finding>> {
     let clang = Clang::find(Some(path), options)?;
     let kind = clang.instrumentation()?;
-    let sampling = match kind.samples {
-        true => {
-            ", counts one block in eight by default (with `devprof flags --coverage` every block)"
-        }
-        false => "",
-    };
-    let mut findings = vec![Finding::ok(
-        CLANG,
-        format!(
-            "{} ({}), makes raw profiles of version {}{sampling}",
-            clang.path.display(),
-            clang.version,
-            kind.raw_version
-        ),
-    )];
+    let mut sampling = "";
+    if kind.samples {
+        sampling =
+            ", counts one block in eight by default (with `devprof flags --coverage` every block)";
+    }
+    let mut findings = vec![CLANG.ok(format!(
+        "{clang}, makes raw profiles of version {}{sampling}",
+        kind.raw_version
+    ))];
     if has_amd {
         findings.push(device_runtime(&clang)?);
     }
     if let Err(error) = llvm.profdata(kind.raw_version) {
-        findings.push(Finding::missing(
-            CLANG,
+        findings.push(CLANG.missing(
             format!("no tool reads its profiles: {error:#}"),
             format!("apt-get install llvm-{}", clang.major),
         ));
@@ -125,23 +103,17 @@ fn compiler(
     Ok(findings)
 }
 
-/// The device side of the profile runtime.
 fn device_runtime(clang: &Clang) -> anyhow::Result<Finding> {
     let own = clang.device_runtime()?;
     Ok(if own.exists() {
-        Finding::ok(CLANG, format!("its device runtime {}", own.display()))
+        CLANG.ok(format!("its device runtime {}", own.display()))
     } else if let Ok(path) = Component::DeviceRuntime(clang.major).find() {
-        Finding::ok(
-            CLANG,
-            format!(
-                "devprof's device runtime for it, {}, which `devprof flags` links",
-                path.display()
-            ),
-        )
+        CLANG.ok(format!(
+            "devprof's device runtime for it, {}, which `devprof flags` links",
+            path.display()
+        ))
     } else {
-        Finding::missing(
-            CLANG,
-            format!(
+        CLANG.missing(format!(
                 "no device runtime for it: {} does not exist, and devprof does not have one for clang {}",
                 own.display(),
                 clang.major
@@ -152,23 +124,20 @@ fn device_runtime(clang: &Clang) -> anyhow::Result<Finding> {
     })
 }
 
-/// What is wrong with AMD's device libraries, or else with HIP's headers.
+/// A problem with AMD's device libraries, or else with HIP's headers.
 fn device_libraries(clang: &Clang) -> Option<Finding> {
     // They are needed to compile HIP at all, so any architecture will do.
     let flag = match clang.device_libraries(&["gfx1100".to_owned()]) {
         Ok(flag) => flag,
         Err(error) => {
-            return Some(Finding::warning(
-                CLANG,
+            return Some(CLANG.warning(
                 format!("{error:#}"),
                 "apt-get install rocm-device-libs-22 (Debian), rocm-device-libs (AMD's packages)",
             ));
         }
     };
     let error = clang.half_precision_error(flag.as_deref()).ok()??;
-    Some(Finding::warning(
-        CLANG,
-        format!(
+    Some(CLANG.warning(format!(
             "{} cannot compile this machine's hip/hip_fp16.h, which many libraries include: {error}",
             clang.path.display()
         ),

@@ -4,11 +4,12 @@
 
 use super::options::Options;
 use super::usable_profile;
-use crate::clang::Clang;
+use crate::clang::{Clang, offload_flags};
 use crate::console::Console;
-use crate::cuda_installation::{CudaInstallation, has_nvidia_gpu};
+use crate::cuda_installation::CudaInstallation;
 use crate::cuda_registers::for_threads;
 use crate::exit::usage;
+use crate::gpus;
 use crate::locate::Component;
 use anyhow::{Context, bail};
 use std::path::Path;
@@ -28,9 +29,7 @@ pub fn flags(
     let cuda = CudaInstallation::find()?;
     if !clang.instruments_cuda()? {
         bail!(
-            "{} ({}) cannot instrument CUDA device code: clang 23 and later can, if they are built with the NVPTX target; name another clang with --clang",
-            clang.path.display(),
-            clang.version
+            "{clang} cannot instrument CUDA device code: clang 23 and later can, if they are built with the NVPTX target; name another clang with --clang"
         );
     }
     let compiles = !options.link;
@@ -80,16 +79,11 @@ fn target(
     clang: &Clang,
     cuda: &CudaInstallation,
 ) -> anyhow::Result<Vec<String>> {
-    let mut flags: Vec<String> = architectures(options, clang)?
-        .iter()
-        .map(|name| format!("--offload-arch={name}"))
-        .collect();
+    let mut flags = offload_flags(&architectures(options, clang)?);
     flags.push(format!("--cuda-path={}", cuda.path.display()));
-    if let Some(error) = clang.cuda_error(&flags)? {
+    if let Some(error) = clang.driver_error("cuda", &flags)? {
         bail!(
-            "{} ({}) cannot compile CUDA with {}: {error}",
-            clang.path.display(),
-            clang.version,
+            "{clang} cannot compile CUDA with {}: {error}",
             cuda.path.display()
         );
     }
@@ -99,7 +93,7 @@ fn target(
 /// The GPUs to compile for. `native` without --arch: clang asks the driver.
 fn architectures(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
     if options.arch.is_empty() {
-        if !has_nvidia_gpu() {
+        if gpus::nvidia(Path::new("/")).is_empty() {
             return Err(usage(
                 "no NVIDIA GPU found: name the GPU to compile for with --arch (--arch sm_90)",
             ));
@@ -110,15 +104,10 @@ fn architectures(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     let is_usable = |name: &str| generation(name).is_some_and(|sm| sm >= OLDEST_ARCHITECTURE);
     for name in options.arch.iter().filter(|name| *name != "native") {
         if !known.contains(name) || !is_usable(name) {
-            let usable: Vec<&str> = known
-                .iter()
-                .map(String::as_str)
-                .filter(|name| is_usable(name))
-                .collect();
+            let usable = known.iter().map(String::as_str);
+            let usable: Vec<&str> = usable.filter(|name| is_usable(name)).collect();
             return Err(usage(format!(
-                "--arch {name}: {} ({}) does not support it with devprof; supported are {}",
-                clang.path.display(),
-                clang.version,
+                "--arch {name}: {clang} does not support it with devprof; supported are {}",
                 usable.join(", ")
             )));
         }
@@ -153,11 +142,10 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
         flags.extend(for_compiler(&["-fcoverage-mapping"]));
         flags.extend(compilation_dir(console)?);
     }
-    match options.sampling {
-        true => flags.push("-DDEVPROF_SAMPLING".to_owned()),
-        false => {
-            flags.extend(["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"].map(String::from))
-        }
+    if options.sampling {
+        flags.push("-DDEVPROF_SAMPLING".to_owned());
+    } else {
+        flags.extend(["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"].map(String::from));
     }
     flags.extend(["-include".to_owned(), runtime.display().to_string()]);
     Ok(flags)
@@ -216,13 +204,9 @@ fn linking(options: &Options, cuda: &CudaInstallation) -> anyhow::Result<Vec<Str
 /// The counters of an internal function (`static`, or in an anonymous namespace) have the name of the source file in
 /// their names. A dot is not allowed there.
 fn unit_name(source: &Path) -> anyhow::Result<String> {
-    let Some(text) = source.to_str().filter(|text| !text.is_empty()) else {
-        return Err(usage(format!(
-            "--source {}: not a valid name",
-            source.display()
-        )));
-    };
-    let text = text.trim_start_matches("./");
+    let text = source.to_str().filter(|text| !text.is_empty());
+    let invalid = || usage(format!("--source {}: not a valid name", source.display()));
+    let text = text.ok_or_else(invalid)?.trim_start_matches("./");
     Ok(text.replace(|char: char| !char.is_ascii_alphanumeric(), "_"))
 }
 

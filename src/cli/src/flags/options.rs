@@ -31,21 +31,12 @@ pub struct Options {
     #[arg(long, requires = "cuda", conflicts_with = "module")]
     pub rdc: bool,
     /// For CUDA: the source file to compile, if it has internal device functions (`static`, or in an anonymous namespace)
-    #[arg(
-        long,
-        value_name = "FILE.cu",
-        requires = "cuda",
-        conflicts_with = "link"
-    )]
+    #[arg(long, value_name = "FILE.cu")]
+    #[arg(requires = "cuda", conflicts_with = "link")]
     pub source: Option<PathBuf>,
     /// For CUDA: compile kernels so that they can be launched with blocks of N threads, although instrumentation needs registers
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "cuda",
-        conflicts_with_all = ["link", "pgo_use"],
-        value_parser = clap::value_parser!(u32).range(1..=1024)
-    )]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(requires = "cuda", conflicts_with_all = ["link", "pgo_use"])]
     pub max_threads: Option<u32>,
     /// Do not link devprof's archive into the program; run the program with `devprof run`
     ///

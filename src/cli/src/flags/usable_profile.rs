@@ -2,6 +2,7 @@
 
 use crate::clang::Clang;
 use anyhow::{Context, bail};
+use profraw::kind::Kind;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -10,18 +11,17 @@ use std::path::Path;
 /// InstrProfData.inc).
 const IR_LEVEL: u64 = 1 << 56;
 
-/// Whether an indexed profile has counts of IR-level instrumentation. The version is the second word of the file, in
-/// little endian (llvm/ProfileData/InstrProf.h, `IndexedInstrProf::Header`).
+/// Whether an indexed profile has counts of IR-level instrumentation.
 ///
 /// # Errors
 /// The file cannot be read, or has less than 16 bytes.
 pub fn is_ir_level(profile: &Path) -> anyhow::Result<bool> {
-    let mut words = [0; 16];
+    let mut head = [0; 16];
     File::open(profile)
-        .and_then(|mut file| file.read_exact(&mut words))
+        .and_then(|mut file| file.read_exact(&mut head))
         .with_context(|| format!("cannot read the header of {}", profile.display()))?;
-    let version = words.last_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-    Ok(version.is_some_and(|version| version & IR_LEVEL != 0))
+    let kind = Kind::of(&head);
+    Ok(matches!(kind, Some(Kind::Indexed { version: Some(version) }) if version & IR_LEVEL != 0))
 }
 
 /// The absolute path of a profile that this clang can use.
@@ -35,9 +35,7 @@ pub fn checked(clang: &Clang, profile: &Path) -> anyhow::Result<String> {
     };
     if let Some(error) = clang.profile_error(&path)? {
         bail!(
-            "{} ({}) cannot use {path}: {error}; create it from raw profiles with `devprof merge`, using the llvm-profdata of the clang that compiled the program",
-            clang.path.display(),
-            clang.version
+            "{clang} cannot use {path}: {error}; create it from raw profiles with `devprof merge`, using the llvm-profdata of the clang that compiled the program"
         );
     }
     Ok(path)

@@ -1,4 +1,4 @@
-//! Reads what is in a file.
+//! Reads the contents of a file.
 
 use crate::console::Console;
 use crate::{cuda_registers, returns};
@@ -6,7 +6,6 @@ use code_objects::{Found, Location, Options, What};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Something in a file.
 pub struct Part {
     pub location: Location,
     pub what: What,
@@ -14,7 +13,6 @@ pub struct Part {
     pub overwritten_returns: Vec<String>,
 }
 
-/// The contents of a file.
 pub struct Contents {
     pub file: PathBuf,
     pub found: Vec<Part>,
@@ -33,12 +31,8 @@ pub fn read(file: &Path, console: &mut Console) -> Contents {
         ..Options::default()
     };
     code_objects::walk(file, options, &mut |found: Found| {
-        let Found {
-            location,
-            what,
-            bytes: content,
-        } = found;
-        match what {
+        let location = found.location;
+        match found.what {
             What::Damage { why } => {
                 contents.damage += 1;
                 console.warn(format!("{location}: {why}"));
@@ -55,7 +49,7 @@ pub fn read(file: &Path, console: &mut Console) -> Contents {
                     if let Some(warning) = cuda_registers::warning(object) {
                         console.warn(format!("{location}: {warning}"));
                     }
-                    overwritten_returns = returns::overwritten(content.as_ref());
+                    overwritten_returns = returns::overwritten(found.bytes.as_ref());
                     if let Some(problem) = returns::problem(&overwritten_returns) {
                         console.warn(format!("{location}: {problem}; {}", returns::fix()));
                     }
@@ -78,12 +72,13 @@ fn bytes(first: &[u8]) -> String {
         return "nothing: it is empty".into();
     }
     let hex: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
-    let text: String = first
-        .iter()
-        .map(|&byte| match byte {
-            b' '..=b'~' => char::from(byte),
-            _ => '.',
-        })
-        .collect();
+    let shown = |&byte: &u8| {
+        if matches!(byte, b' '..=b'~') {
+            char::from(byte)
+        } else {
+            '.'
+        }
+    };
+    let text: String = first.iter().map(shown).collect();
     format!("{} \"{text}\"", hex.join(" "))
 }

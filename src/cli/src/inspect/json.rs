@@ -87,27 +87,23 @@ impl FileReport {
 
 impl PartReport {
     fn new(part: Part, naming: &Naming) -> PartReport {
-        let what = match part.what {
-            What::CodeObject(mut object) => {
-                let kernels = std::mem::take(&mut object.kernels).into_iter();
-                WhatReport::CodeObject(Box::new(CodeObjectReport {
-                    what: "code_object",
-                    kernels: kernels
-                        .map(|kernel| KernelReport {
-                            demangled: naming.shown(&kernel.name),
-                            kernel,
-                        })
-                        .collect(),
-                    target_id: object.target.to_string(),
-                    overwritten_returns: part.overwritten_returns,
-                    object: *object,
-                }))
-            }
-            other => WhatReport::Other(other),
+        let location = part.location;
+        let What::CodeObject(mut object) = part.what else {
+            let what = WhatReport::Other(part.what);
+            return PartReport { what, location };
         };
-        PartReport {
-            what,
-            location: part.location,
-        }
+        let kernels = std::mem::take(&mut object.kernels).into_iter();
+        let kernel = |kernel: Kernel| KernelReport {
+            demangled: naming.shown(&kernel.name),
+            kernel,
+        };
+        let what = WhatReport::CodeObject(Box::new(CodeObjectReport {
+            what: "code_object",
+            kernels: kernels.map(kernel).collect(),
+            target_id: object.target.to_string(),
+            overwritten_returns: part.overwritten_returns,
+            object: *object,
+        }));
+        PartReport { what, location }
     }
 }

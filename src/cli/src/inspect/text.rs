@@ -25,15 +25,11 @@ pub fn text(contents: &Contents, lists_kernels: bool, naming: &Naming, colors: b
                 continue;
             }
             What::Bitcode | What::SpirV => {
-                let kind = if *what == What::Bitcode {
-                    "LLVM bitcode"
-                } else {
-                    "SPIR-V"
-                };
-                let target = match location.steps.last() {
-                    Some(step) => format!("{kind}, {step}"),
-                    None => kind.to_owned(),
-                };
+                let is_bitcode = *what == What::Bitcode;
+                let mut target = if is_bitcode { "LLVM bitcode" } else { "SPIR-V" }.to_owned();
+                if let Some(step) = location.steps.last() {
+                    target += &format!(", {step}");
+                }
                 *uncompiled.entry(target).or_default() += 1;
                 continue;
             }
@@ -42,11 +38,10 @@ pub fn text(contents: &Contents, lists_kernels: bool, naming: &Naming, colors: b
             What::Host(_) => continue,
             What::Archive { thin } => {
                 archives += 1;
-                match thin {
-                    true if archives == 1 => "thin archive".into(),
-                    false if archives == 1 => "archive".into(),
-                    _ => continue,
+                if archives > 1 {
+                    continue;
                 }
+                if *thin { "thin archive" } else { "archive" }.into()
             }
             What::Bundle(bundle) => {
                 bundles += 1;
@@ -91,39 +86,30 @@ pub fn text(contents: &Contents, lists_kernels: bool, naming: &Naming, colors: b
                 profile.version,
                 with(&profile.variants)
             ),
-            What::Trace(trace) => format!(
-                "trace of process {}, {}{}",
-                trace.process,
-                match trace.records {
+            What::Trace(trace) => {
+                let records = match trace.records {
                     Some(records) => plural(records as usize, "record"),
                     None => "damaged count of records".into(),
-                },
-                if trace.closed {
-                    ""
-                } else {
-                    ", not closed: its program is running or was killed"
-                },
-            ),
+                };
+                let open = ", not closed: its program is running or was killed";
+                let state = if trace.closed { "" } else { open };
+                format!("trace of process {}, {records}{state}", trace.process)
+            }
             What::Unknown { .. } | What::Damage { .. } => continue,
         };
         text += &format!("  {line}\n");
     }
-    if bundles > 1 {
-        text += &format!(
-            "  {bundles} bundles of device code, one for each translation unit or device link\n"
-        );
-    }
-    if fat_binaries > 1 {
-        text += &format!(
-            "  {fat_binaries} fat binaries, one for each translation unit or device link\n"
-        );
+    let several = [
+        (bundles, "bundles of device code"),
+        (fat_binaries, "fat binaries"),
+    ];
+    for (count, what) in several.into_iter().filter(|(count, _)| *count > 1) {
+        text += &format!("  {count} {what}, one for each translation unit or device link\n");
     }
     for (target, count) in &uncompiled {
-        text += &format!("  {target}");
-        text += &if *count > 1 {
-            format!(", {count} times\n")
-        } else {
-            "\n".into()
+        text += &match count {
+            1 => format!("  {target}\n"),
+            _ => format!("  {target}, {count} times\n"),
         };
     }
     if !objects.is_empty() {
@@ -139,17 +125,12 @@ pub fn text(contents: &Contents, lists_kernels: bool, naming: &Naming, colors: b
             "  {} code objects; --kernels shows each with its kernels\n",
             objects.len()
         );
-    } else if !objects.is_empty() && is_container(contents) {
+    } else if !objects.is_empty() && contents.found.len() > 1 {
         for (location, object) in &objects {
             text += &format!("  {}\n", one_line(location, object));
         }
     }
     text
-}
-
-/// Whether the code objects are in a container.
-fn is_container(contents: &Contents) -> bool {
-    contents.found.len() > 1
 }
 
 fn host_line(host: &Host) -> String {
@@ -158,10 +139,10 @@ fn host_line(host: &Host) -> String {
         line += &format!(", build ID {id}");
     }
     if host.profile {
-        line += match host.coverage {
-            true => ", its host code is instrumented, with coverage mapping",
-            false => ", its host code is instrumented",
-        };
+        line += ", its host code is instrumented";
+        if host.coverage {
+            line += ", with coverage mapping";
+        }
     }
     if let Some(kpack) = &host.kpack {
         line += &format!(
@@ -212,19 +193,17 @@ fn raw_line(raw: &code_objects::Raw) -> String {
 }
 
 fn with(variants: &[String]) -> String {
-    variants
-        .iter()
-        .map(|variant| format!(", {variant}"))
-        .collect()
+    let variants = variants.iter();
+    variants.map(|variant| format!(", {variant}")).collect()
 }
 
 /// The location within its file.
 fn path_within(location: &Location) -> String {
     let steps: Vec<String> = location.steps.iter().map(ToString::to_string).collect();
-    match steps.is_empty() {
-        true => "at its start".into(),
-        false => steps.join(", "),
+    if steps.is_empty() {
+        return "at its start".into();
     }
+    steps.join(", ")
 }
 
 /// A number of bytes, in the largest unit in which the number is at least 1.
@@ -240,9 +219,8 @@ fn size(bytes: u64) -> String {
 fn by_target(objects: &[(&Location, &CodeObject)], colors: bool) -> String {
     let mut rows: BTreeMap<String, Vec<&CodeObject>> = BTreeMap::new();
     for (_, object) in objects {
-        rows.entry(object.target.to_string())
-            .or_default()
-            .push(object);
+        let row = rows.entry(object.target.to_string());
+        row.or_default().push(object);
     }
     let headings = [
         "Target", "Objects", "Size", "Kernels", "Counters", "Coverage",
@@ -251,6 +229,7 @@ fn by_target(objects: &[(&Location, &CodeObject)], colors: bool) -> String {
     for (target, objects) in &rows {
         let profiles: Vec<&Profile> = objects.iter().filter_map(|o| o.profile.as_ref()).collect();
         let covered = objects.iter().filter(|o| o.coverage.is_some()).count();
+        let kernels: usize = objects.iter().map(|o| o.kernels.len()).sum();
         let cell = |n: usize, all: &str| match n {
             0 => "no".to_owned(),
             n if n == objects.len() => all.to_owned(),
@@ -263,11 +242,7 @@ fn by_target(objects: &[(&Location, &CodeObject)], colors: bool) -> String {
             target.clone(),
             objects.len().to_string(),
             size(objects.iter().map(|o| o.size).sum()),
-            objects
-                .iter()
-                .map(|o| o.kernels.len())
-                .sum::<usize>()
-                .to_string(),
+            kernels.to_string(),
             cell(profiles.len(), &kinds.join("; ")),
             cell(covered, "yes"),
         ]);
@@ -292,12 +267,12 @@ fn counters(profile: &Profile) -> String {
 
 /// An explanation of sampling, if there are sampled code objects.
 fn sampling(objects: &[(&Location, &CodeObject)]) -> &'static str {
-    let profiles = || {
-        objects
+    let any = |sampling| {
+        let mut profiles = objects
             .iter()
-            .filter_map(|(_, object)| object.profile.as_ref())
+            .filter_map(|(_, object)| object.profile.as_ref());
+        profiles.any(|profile| profile.sampling == sampling)
     };
-    let any = |sampling| profiles().any(|profile| profile.sampling == sampling);
     let is_cuda = objects.iter().all(|(_, object)| object.is_cuda());
     if any(Sampling::Yes) && is_cuda {
         "  sampled: only one block in eight is counted (or as set by --offload-pgo-sampling): fine for PGO, wrong for coverage.\n  \
@@ -334,10 +309,15 @@ fn in_full(location: &Location, object: &CodeObject, naming: &Naming, colors: bo
     let mut text = format!("\n  {}\n", Paint::Heading.on(colors, &heading));
     let mut facts = vec![
         format!("{}--{}", object.triple, object.target),
-        match object.is_cuda() {
-            true => format!("ABI version {}", object.version),
-            false => format!("code object version {}", object.version),
-        },
+        format!(
+            "{} version {}",
+            if object.is_cuda() {
+                "ABI"
+            } else {
+                "code object"
+            },
+            object.version
+        ),
         size(object.size),
     ];
     if object.target.generic_version > 0 {
@@ -363,45 +343,40 @@ fn in_full(location: &Location, object: &CodeObject, naming: &Naming, colors: bo
     if object.kernels.is_empty() {
         return text + "  no kernels\n";
     }
-    if object.is_cuda() {
-        let headings = ["Registers", "Shared", "Stack", "Block", "Kernel"];
-        let mut table = Table::new(&headings, &[4]).indented(2);
-        for kernel in &object.kernels {
-            table.row([
-                kernel.vgprs.to_string(),
-                kernel.lds.to_string(),
-                kernel.scratch.to_string(),
-                kernel.workgroup.to_string(),
-                naming.shown(&kernel.name),
-            ]);
-        }
-        return text + &table.text(colors);
-    }
-    let headings = [
-        "VGPRs", "AGPRs", "SGPRs", "Spills", "LDS", "Scratch", "Group", "Wave", "Kernel",
-    ];
-    let mut table = Table::new(&headings, &[8]).indented(2);
+    let columns: &[Column] = if object.is_cuda() { &CUDA } else { &AMD };
+    let headings = columns.iter().map(|(heading, _)| *heading);
+    let headings: Vec<&str> = headings.chain(["Kernel"]).collect();
+    let left = [columns.len()];
+    let mut table = Table::new(&headings, &left).indented(2);
     for kernel in &object.kernels {
-        table.row(kernel_row(kernel, naming));
+        let cells = columns.iter().map(|(_, cell)| cell(kernel));
+        table.row(cells.chain([naming.shown(&kernel.name)]));
     }
     text + &table.text(colors)
 }
 
-fn kernel_row(kernel: &Kernel, naming: &Naming) -> [String; 9] {
-    let spills = u64::from(kernel.vgpr_spills) + u64::from(kernel.sgpr_spills);
-    let scratch = match kernel.dynamic_stack {
-        true => format!("{}+", kernel.scratch),
-        false => kernel.scratch.to_string(),
-    };
-    [
-        kernel.vgprs.to_string(),
-        kernel.agprs.to_string(),
-        kernel.sgprs.to_string(),
-        spills.to_string(),
-        kernel.lds.to_string(),
-        scratch,
-        kernel.workgroup.to_string(),
-        kernel.wave.to_string(),
-        naming.shown(&kernel.name),
-    ]
-}
+/// A resource that kernels need: the heading, and the cell of a kernel.
+type Column = (&'static str, fn(&Kernel) -> String);
+
+const CUDA: [Column; 4] = [
+    ("Registers", |kernel| kernel.vgprs.to_string()),
+    ("Shared", |kernel| kernel.lds.to_string()),
+    ("Stack", |kernel| kernel.scratch.to_string()),
+    ("Block", |kernel| kernel.workgroup.to_string()),
+];
+
+const AMD: [Column; 8] = [
+    ("VGPRs", |kernel| kernel.vgprs.to_string()),
+    ("AGPRs", |kernel| kernel.agprs.to_string()),
+    ("SGPRs", |kernel| kernel.sgprs.to_string()),
+    ("Spills", |kernel| {
+        (u64::from(kernel.vgpr_spills) + u64::from(kernel.sgpr_spills)).to_string()
+    }),
+    ("LDS", |kernel| kernel.lds.to_string()),
+    ("Scratch", |kernel| {
+        let dynamic = if kernel.dynamic_stack { "+" } else { "" };
+        format!("{}{dynamic}", kernel.scratch)
+    }),
+    ("Group", |kernel| kernel.workgroup.to_string()),
+    ("Wave", |kernel| kernel.wave.to_string()),
+];

@@ -1,10 +1,9 @@
-//! `--baseline`: what changed since an earlier report, which was written with `--format json`.
+//! `--baseline`: the differences from an earlier report, which was written with `--format json`.
 //!
 //! Files and functions are compared by path and symbol, not by line, because an edit moves the lines below it.
 
 use super::model::{
-    Cell, Change, Comparison, FileChange, FunctionChange, FunctionCoverage, Kind, Ratio, Report,
-    Totals,
+    Change, Comparison, FileChange, FunctionChange, Kind, Ratio, Report, Totals, VERSION,
 };
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -46,23 +45,15 @@ impl EarlierFile {
     }
 }
 
-/// The totals of the same kind: with the host, if both reports include it.
-fn same_kind<T>(combined: (Option<T>, Option<T>), device: (T, T)) -> (T, T) {
-    match combined {
-        (Some(before), Some(after)) => (before, after),
-        _ => device,
-    }
-}
-
 /// Compares a report with an earlier one: a file, or a directory that has `report.json`.
 ///
 /// # Errors
 /// The earlier report cannot be read.
 pub fn compare(path: &Path, report: &Report) -> anyhow::Result<Comparison> {
-    let file = match path.is_dir() {
-        true => path.join("report.json"),
-        false => path.to_owned(),
-    };
+    let mut file = path.to_owned();
+    if path.is_dir() {
+        file.push("report.json");
+    }
     let cannot_read = || format!("cannot read the baseline {}", file.display());
     let opened = File::open(&file).with_context(cannot_read)?;
     let earlier: Earlier = serde_json::from_reader(BufReader::new(opened)).with_context(|| {
@@ -72,21 +63,22 @@ pub fn compare(path: &Path, report: &Report) -> anyhow::Result<Comparison> {
         )
     })?;
     ensure!(
-        earlier.format == "devprof report" && earlier.version == super::model::VERSION,
+        earlier.format == "devprof report" && earlier.version == VERSION,
         "{}: it is a {:?} of version {}, not a devprof report of version {}",
         cannot_read(),
         earlier.format,
         earlier.version,
-        super::model::VERSION
+        VERSION
     );
     Ok(compared(path, &earlier, report))
 }
 
 fn compared(path: &Path, earlier: &Earlier, report: &Report) -> Comparison {
-    let (before, after) = same_kind(
-        (earlier.combined, report.combined),
-        (earlier.device, report.device),
-    );
+    // With the host, if both reports include it.
+    let (before, after) = earlier
+        .combined
+        .zip(report.combined)
+        .unwrap_or((earlier.device, report.device));
     let kernels = earlier.kernel_coverage.unwrap_or_default();
     let points = |before: Ratio, after: Ratio| Some(after.percent()? - before.percent()?);
     let change = Change {
@@ -138,16 +130,12 @@ fn functions(earlier: &Earlier, report: &Report) -> Vec<FunctionChange> {
         let path = file.map_or("", EarlierFile::location);
         *before.entry((path, &function.symbol)).or_default() |= ran(&function.columns);
     }
-    let runs = |function: &FunctionCoverage| {
-        let mut cells = function.columns.iter().flatten();
-        cells.any(|cell| matches!(cell, Cell::Count(1..)))
-    };
     let mut seen = BTreeSet::new();
     let mut changes = Vec::new();
     for function in &report.functions {
         let path = report.files[function.file].location();
         let key = (path, function.symbol.as_str());
-        let change = match (before.get(&key), runs(function)) {
+        let change = match (before.get(&key), function.ran()) {
             (Some(true), false) => Kind::NoLongerRuns,
             (Some(false), true) => Kind::RunsNow,
             (None, false) => Kind::NewNeverRan,

@@ -1,6 +1,7 @@
 //! Builds the report from the coverage data of its columns and from the trace.
 
 use super::column_data::ColumnData;
+use super::counts::sum;
 use super::lines::{self, Position};
 use super::llvm_cov::{Function, Variant};
 use super::model::{
@@ -38,9 +39,10 @@ impl FileCounts {
         let mut counts = FileCounts::default();
         for (variant, functions) in variants {
             let own = FileCounts::of_variant(&functions, path);
-            match variant.shares_counts {
-                true => counts.combine(&own, u64::max),
-                false => counts.combine(&own, u64::saturating_add),
+            if variant.shares_counts {
+                counts.combine(&own, u64::max);
+            } else {
+                counts.add(&own);
             }
         }
         counts
@@ -54,10 +56,8 @@ impl FileCounts {
             let own = function.regions.iter().filter(|(file, _)| here(*file));
             regions.extend(own.map(|(_, region)| *region));
             for (_, branch) in function.branches.iter().filter(|(file, _)| here(*file)) {
-                let sum = counts
-                    .conditions
-                    .entry((branch.start, branch.end))
-                    .or_default();
+                let condition = (branch.start, branch.end);
+                let sum = counts.conditions.entry(condition).or_default();
                 sum.0 = sum.0.saturating_add(branch.taken);
                 sum.1 = sum.1.saturating_add(branch.not_taken);
             }
@@ -95,11 +95,7 @@ impl FileCounts {
     fn totals(&self) -> Totals {
         Totals {
             lines: Ratio::of(self.lines.values().copied()),
-            branches: Ratio::of(
-                self.conditions
-                    .values()
-                    .flat_map(|&(taken, not)| [taken, not]),
-            ),
+            branches: Ratio::of_conditions(self.conditions.values()),
             functions: Ratio::of(self.functions.values().copied()),
         }
     }
@@ -170,18 +166,16 @@ fn kernel_coverage(kernels: &[Kernel]) -> Ratio {
     Ratio::of(counts)
 }
 
-/// The selected files.
 fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) -> Vec<File> {
     // For each file and column, the functions that have code in the file.
     let mut by_file: BTreeMap<Arc<str>, Vec<Vec<&Function>>> = BTreeMap::new();
+    let no_functions = || vec![Vec::new(); data.len()];
     for (index, column) in data.iter().enumerate() {
         for function in &column.functions {
             let paths: BTreeSet<&Arc<str>> = function.files.iter().collect();
             for path in paths {
-                let columns = by_file
-                    .entry(path.clone())
-                    .or_insert_with(|| vec![Vec::new(); data.len()]);
-                columns[index].push(function);
+                let columns = by_file.entry(path.clone());
+                columns.or_insert_with(no_functions)[index].push(function);
             }
         }
     }
@@ -191,11 +185,9 @@ fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) ->
         if !select.includes(&path, &source.location) {
             return None;
         }
-        let counted: Vec<Option<FileCounts>> = functions
-            .into_iter()
-            .map(|own| (!own.is_empty()).then(|| FileCounts::of(own, &path)))
-            .collect();
-        let (mut device, mut combined): (Option<FileCounts>, Option<FileCounts>) = (None, None);
+        let counts = |own: Vec<_>| (!own.is_empty()).then(|| FileCounts::of(own, &path));
+        let counted: Vec<_> = functions.into_iter().map(counts).collect();
+        let (mut device, mut combined) = (None::<FileCounts>, None::<FileCounts>);
         for (column, own) in data.iter().zip(&counted) {
             let Some(own) = own.as_ref().filter(|_| column.ran) else {
                 continue;
@@ -231,30 +223,23 @@ fn lines(
     counted: &[Option<FileCounts>],
     device: Option<&FileCounts>,
 ) -> Vec<Line> {
-    let all = || counted.iter().flatten();
-    let numbers: BTreeSet<u32> = all().flat_map(|own| own.lines.keys().copied()).collect();
-    let conditions: BTreeSet<(Position, Position)> = all()
-        .flat_map(|own| own.conditions.keys().copied())
-        .collect();
-    let cell = |(column, own): (&ColumnData, &Option<FileCounts>), number| {
-        let count = own.as_ref()?.lines.get(&number)?;
-        Some(cell(column, *count))
-    };
-    let line = |number: u32| Line {
-        number,
-        device: device.and_then(|device| device.lines.get(&number).copied()),
-        columns: data
-            .iter()
-            .zip(counted)
-            .map(|own| cell(own, number))
-            .collect(),
-        branches: Vec::new(),
-    };
-    let mut lines: BTreeMap<u32, Line> = numbers
-        .into_iter()
-        .map(|number| (number, line(number)))
-        .collect();
-    for position in conditions {
+    let mut all = FileCounts::default();
+    counted.iter().flatten().for_each(|own| all.add(own));
+    let mut lines: BTreeMap<u32, Line> = BTreeMap::new();
+    for &number in all.lines.keys() {
+        let cell = |(column, own): (&ColumnData, &Option<FileCounts>)| {
+            let count = own.as_ref()?.lines.get(&number)?;
+            Some(cell(column, *count))
+        };
+        let line = Line {
+            number,
+            device: device.and_then(|device| device.lines.get(&number).copied()),
+            columns: data.iter().zip(counted).map(cell).collect(),
+            branches: Vec::new(),
+        };
+        lines.insert(number, line);
+    }
+    for position in all.conditions.into_keys() {
         // The line of a condition has code, unless the mapping is damaged.
         let Some(line) = lines.get_mut(&position.0.0) else {
             continue;
@@ -274,10 +259,10 @@ fn lines(
 }
 
 fn cell(column: &ColumnData, count: u64) -> Cell {
-    match column.ran {
-        true => Cell::Count(count),
-        false => Cell::NotRun(NotRun::NotRun),
+    if !column.ran {
+        return Cell::NotRun(NotRun::NotRun);
     }
+    Cell::Count(count)
 }
 
 /// The functions of the selected files in the order of their positions, and the definitions, of which some have several.
@@ -286,17 +271,12 @@ fn functions(
     files: &[File],
     naming: Naming,
 ) -> (Vec<FunctionCoverage>, Vec<Definition>) {
-    let indices: HashMap<&str, usize> = files
-        .iter()
-        .enumerate()
-        .map(|(n, file)| (&*file.path, n))
-        .collect();
-    let kernels: BTreeSet<&str> = data
-        .iter()
-        .flat_map(|column| &column.kernels)
-        .map(String::as_str)
-        .collect();
+    let indices = files.iter().enumerate();
+    let indices: HashMap<&str, usize> = indices.map(|(n, file)| (&*file.path, n)).collect();
+    let kernels = data.iter().flat_map(|column| &column.kernels);
+    let kernels: BTreeSet<&str> = kernels.map(String::as_str).collect();
     let mut named: BTreeMap<(usize, Position, &str), Vec<Vec<&Function>>> = BTreeMap::new();
+    let no_functions = || vec![Vec::new(); data.len()];
     for (index, column) in data.iter().enumerate() {
         for function in &column.functions {
             let Some((file, position)) = function.definition() else {
@@ -305,10 +285,8 @@ fn functions(
             let Some(&file) = indices.get(&*function.files[file]) else {
                 continue;
             };
-            let columns = named
-                .entry((file, position, &function.name))
-                .or_insert_with(|| vec![Vec::new(); data.len()]);
-            columns[index].push(function);
+            let columns = named.entry((file, position, &function.name));
+            columns.or_insert_with(no_functions)[index].push(function);
         }
     }
     let mut functions: Vec<FunctionCoverage> = Vec::with_capacity(named.len());
@@ -316,159 +294,97 @@ fn functions(
     let mut named = named.into_iter().peekable();
     while let Some(&((file, position, _), _)) = named.peek() {
         let first = functions.len();
-        let mut all = Instances::default();
+        let mut definition = Definition::default();
+        // The counts of instances on devices, and of instances that only the host has.
+        let (mut device, mut host) = (None::<FileCounts>, FileCounts::default());
         while let Some(((.., name), own)) =
             named.next_if(|((other, at, _), _)| (*other, *at) == (file, position))
         {
-            let instance = Instance::new(data, own, &files[file].path, position);
+            let path = &files[file].path;
+            let (coverage, on_device, counts) = coverage(data, &own, path, position);
+            if on_device {
+                device.get_or_insert_default().add(&counts);
+            } else {
+                host.add(&counts);
+            }
+            add_instance(&mut definition, &coverage);
             let symbol = crate::names::symbol(name);
-            let coverage = FunctionCoverage {
+            functions.push(FunctionCoverage {
                 name: naming.shown(name),
-                kernel: instance.on_device && kernels.contains(symbol),
+                kernel: on_device && kernels.contains(symbol),
                 symbol: symbol.to_owned(),
                 file,
                 line: position.0,
                 column: position.1,
-                ..instance.coverage(data)
-            };
-            all.add(&instance, &coverage);
-            functions.push(coverage);
+                ..coverage
+            });
         }
         let name = match &functions[first..] {
             [single] => single.name.clone(),
             [template, ..] => naming.without_arguments(&template.symbol),
             [] => String::new(),
         };
+        let totals = device.unwrap_or(host).totals();
         definitions.push(Definition {
             name,
             instances: first..functions.len(),
-            ..all.definition()
+            lines: totals.lines,
+            branches: totals.branches,
+            ..definition
         });
     }
     (functions, definitions)
 }
 
-/// A function with its code in each column.
-struct Instance<'a> {
-    own: Vec<Vec<&'a Function>>,
-    counted: Vec<FileCounts>,
+/// The coverage of a function with its code in each column, without names and position; whether a device has it; and its
+/// counts on the devices, or on the host if only the host has it.
+fn coverage(
+    data: &[ColumnData],
+    own: &[Vec<&Function>],
+    path: &str,
     position: Position,
-    /// A device has it. Its lines and branches are those of the devices, unless only the host has it.
-    on_device: bool,
-    /// The counts of the devices, or of the host.
-    together: FileCounts,
-}
-
-impl<'a> Instance<'a> {
-    fn new(
-        data: &[ColumnData],
-        own: Vec<Vec<&'a Function>>,
-        path: &str,
-        position: Position,
-    ) -> Instance<'a> {
-        let counted: Vec<FileCounts> = own
-            .iter()
-            .map(|own| FileCounts::of(own.iter().copied(), path))
-            .collect();
-        let mut present = data.iter().zip(&own).filter(|(_, own)| !own.is_empty());
-        let on_device = present.any(|(column, _)| !column.host);
-        let mut together = FileCounts::default();
-        for (column, counts) in data.iter().zip(&counted) {
-            if column.ran && column.host != on_device {
-                together.add(counts);
+) -> (FunctionCoverage, bool, FileCounts) {
+    let mut present = data.iter().zip(own).filter(|(_, own)| !own.is_empty());
+    let on_device = present.any(|(column, _)| !column.host);
+    let mut together = FileCounts::default();
+    let mut coverage = FunctionCoverage {
+        unused: true,
+        mismatched: own.iter().flatten().any(|own| own.mismatched),
+        ..FunctionCoverage::default()
+    };
+    for (column, own) in data.iter().zip(own) {
+        let counts = FileCounts::of(own.iter().copied(), path);
+        let entered = counts.functions.get(&position).copied();
+        let cell = (!own.is_empty()).then(|| cell(column, entered.unwrap_or(0)));
+        if !column.host {
+            let count = cell.and_then(Cell::count);
+            coverage.count = sum(coverage.count, count, u64::saturating_add);
+        }
+        if column.host != on_device {
+            coverage.unused &= own.iter().all(|function| function.mapping.unused);
+            if column.ran {
+                together.add(&counts);
             }
         }
-        Instance {
-            own,
-            counted,
-            position,
-            on_device,
-            together,
-        }
+        coverage.columns.push(cell);
     }
-
-    /// Without names and position.
-    fn coverage(&self, data: &[ColumnData]) -> FunctionCoverage {
-        let cells = data.iter().zip(&self.own).zip(&self.counted);
-        let cells = cells.map(|((column, own), counts)| {
-            let entered = counts.functions.get(&self.position).copied();
-            (!own.is_empty()).then(|| cell(column, entered.unwrap_or(0)))
-        });
-        let columns: Vec<Option<Cell>> = cells.collect();
-        let devices = data.iter().zip(&columns).filter(|(column, _)| !column.host);
-        let counts = devices.filter_map(|(_, cell)| match cell {
-            Some(Cell::Count(count)) => Some(*count),
-            _ => None,
-        });
-        let count = counts.reduce(u64::saturating_add);
-        let totals = self.together.totals();
-        FunctionCoverage {
-            name: String::new(),
-            symbol: String::new(),
-            kernel: false,
-            unused: data
-                .iter()
-                .zip(&self.own)
-                .filter(|(column, _)| column.host != self.on_device)
-                .flat_map(|(_, own)| own)
-                .all(|function| function.mapping.unused),
-            mismatched: self.own.iter().flatten().any(|own| own.mismatched),
-            file: 0,
-            line: 0,
-            column: 0,
-            columns,
-            count,
-            lines: totals.lines,
-            branches: totals.branches,
-        }
-    }
+    let totals = together.totals();
+    (coverage.lines, coverage.branches) = (totals.lines, totals.branches);
+    (coverage, on_device, together)
 }
 
-/// The instances of a definition together.
-#[derive(Default)]
-struct Instances {
-    ran: usize,
-    columns: Vec<Option<Cell>>,
-    count: Option<u64>,
-    /// The counts of instances on devices, and of those that only the host has.
-    device: Option<FileCounts>,
-    host: FileCounts,
-}
-
-impl Instances {
-    fn add(&mut self, instance: &Instance, coverage: &FunctionCoverage) {
-        let mut counts = coverage.columns.iter().flatten();
-        self.ran += usize::from(counts.any(|cell| matches!(cell, Cell::Count(1..))));
-        self.columns.resize(coverage.columns.len(), None);
-        for (sum, cell) in self.columns.iter_mut().zip(&coverage.columns) {
-            *sum = match (*sum, *cell) {
-                (Some(Cell::Count(one)), Some(Cell::Count(other))) => {
-                    Some(Cell::Count(one.saturating_add(other)))
-                }
-                (sum, cell) => sum.or(cell),
-            };
-        }
-        let counts = self.count.into_iter().chain(coverage.count);
-        self.count = counts.reduce(u64::saturating_add);
-        match instance.on_device {
-            true => self.device.get_or_insert_default().add(&instance.together),
-            false => self.host.add(&instance.together),
-        }
+fn add_instance(definition: &mut Definition, instance: &FunctionCoverage) {
+    definition.ran += usize::from(instance.ran());
+    definition.columns.resize(instance.columns.len(), None);
+    for (total, cell) in definition.columns.iter_mut().zip(&instance.columns) {
+        *total = match (*total, *cell) {
+            (Some(Cell::Count(one)), Some(Cell::Count(other))) => {
+                Some(Cell::Count(one.saturating_add(other)))
+            }
+            (total, cell) => total.or(cell),
+        };
     }
-
-    /// Without a name and indices.
-    fn definition(self) -> Definition {
-        let totals = self.device.unwrap_or(self.host).totals();
-        Definition {
-            name: String::new(),
-            instances: 0..0,
-            ran: self.ran,
-            columns: self.columns,
-            count: self.count,
-            lines: totals.lines,
-            branches: totals.branches,
-        }
-    }
+    definition.count = sum(definition.count, instance.count, u64::saturating_add);
 }
 
 fn kernels(
@@ -483,20 +399,15 @@ fn kernels(
     }
     let is_traced = !traces.is_empty();
     // Kernels that exist only on architectures that did not run are left out.
-    let may_have_run = |function: &&(usize, &FunctionCoverage)| {
-        let cells = function.1.columns.iter().zip(data);
-        cells
-            .filter(|(_, column)| !column.host)
-            .any(|(cell, _)| matches!(cell, Some(Cell::Count(_))))
+    let may_have_run = |function: &FunctionCoverage| {
+        let mut cells = function.columns.iter().zip(data);
+        cells.any(|(cell, column)| !column.host && matches!(cell, Some(Cell::Count(_))))
     };
     let counted: BTreeMap<&str, usize> = functions
         .iter()
         .enumerate()
-        .filter(|(_, function)| function.kernel)
-        .collect::<Vec<_>>()
-        .iter()
-        .filter(may_have_run)
-        .map(|(index, function)| (function.symbol.as_str(), *index))
+        .filter(|(_, function)| function.kernel && may_have_run(function))
+        .map(|(index, function)| (function.symbol.as_str(), index))
         .collect();
     let traced = dispatches.keys().copied();
     // Functions of files that are not selected.
@@ -512,6 +423,7 @@ fn kernels(
     let kernel = |symbol: &str| {
         let function = counted.get(symbol).copied();
         let traced = dispatches.get(symbol);
+        let all = traced.cloned().unwrap_or_default();
         let by_trace = traces.iter().enumerate().filter(|_| traces.len() > 1);
         let by_trace = by_trace.filter_map(|(index, trace)| {
             let own = trace.kernels.get(symbol)?;
@@ -536,13 +448,11 @@ fn kernels(
             symbol: symbol.to_owned(),
             state,
             function,
-            calls: is_traced.then(|| traced.map_or(0, |traced| traced.calls)),
-            untimed: traced.map_or(0, |traced| traced.untimed),
-            time: is_traced.then(|| traced.map_or(0, |traced| traced.time)),
+            calls: is_traced.then_some(all.calls),
+            untimed: all.untimed,
+            time: is_traced.then_some(all.time),
             by_trace: by_trace.collect(),
-            architectures: traced
-                .map(|traced| traced.architectures.clone())
-                .unwrap_or_default(),
+            architectures: all.architectures,
         }
     };
     let mut kernels: Vec<Kernel> = symbols.into_iter().map(kernel).collect();

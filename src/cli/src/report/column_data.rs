@@ -1,4 +1,4 @@
-//! The functions of a column: those of all code objects of an architecture, without duplicates.
+//! The functions of a column: of all code objects of an architecture, without duplicates.
 
 use super::llvm_cov::{self, Function, Variant};
 use super::objects::{Object, ObjectGroup};
@@ -25,7 +25,7 @@ pub struct ColumnData {
     pub problems: Problems,
 }
 
-/// What is missing from the counts, or makes them misleading.
+/// Why counts are missing or misleading.
 #[derive(Debug, Default)]
 pub struct Problems {
     /// Functions whose counts are from another build. They are included as not run.
@@ -47,11 +47,13 @@ impl ColumnData {
             objects: objects.len(),
             ..ColumnData::default()
         };
-        let paths: Vec<PathBuf> = objects.iter().map(|object| object.path.clone()).collect();
         let profile = column.profile.map(PathBuf::as_path);
         let mut functions = Vec::new();
         let mut mismatched = Vec::new();
-        for (object, read) in objects.iter().zip(read_all(&paths, profile, llvm_cov, bar)) {
+        for (object, read) in objects
+            .iter()
+            .zip(read_all(objects, profile, llvm_cov, bar))
+        {
             data.kernels.extend(object.kernels.iter().cloned());
             match read {
                 Ok(read) => {
@@ -61,10 +63,8 @@ impl ColumnData {
                 Err(error) => data.add_unread(object, &error),
             }
         }
-        let known: HashSet<String> = functions
-            .iter()
-            .map(|function| function.name.clone())
-            .collect();
+        let known = functions.iter().map(|function| function.name.clone());
+        let known: HashSet<String> = known.collect();
         for (object, mismatched) in mismatched {
             match read_not_run(object, &mismatched, llvm_cov) {
                 Ok(mut not_run) => {
@@ -85,9 +85,8 @@ impl ColumnData {
     }
 
     fn add_unread(&mut self, object: &Object, error: &anyhow::Error) {
-        self.problems
-            .unread
-            .push(format!("{}: {error:#}", object.origin));
+        let unread = format!("{}: {error:#}", object.origin);
+        self.problems.unread.push(unread);
     }
 }
 
@@ -106,9 +105,9 @@ fn read_not_run(
     Ok(functions)
 }
 
-/// Reads code objects in parallel. Returns the results in the order of the paths.
+/// Reads code objects in parallel. Returns the results in the same order.
 fn read_all(
-    paths: &[PathBuf],
+    objects: &[&Object],
     profile: Option<&Path>,
     llvm_cov: &Tool,
     bar: &ProgressBar,
@@ -116,24 +115,22 @@ fn read_all(
     let next = AtomicUsize::new(0);
     let work = || {
         let mut read = Vec::new();
-        while let Some((index, path)) = {
+        loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            paths.get(index).map(|path| (index, path))
-        } {
-            read.push((index, llvm_cov::read(llvm_cov, path, profile)));
+            let Some(object) = objects.get(index) else {
+                return read;
+            };
+            read.push((index, llvm_cov::read(llvm_cov, &object.path, profile)));
             bar.inc(1);
         }
-        read
     };
     let threads = thread::available_parallelism()
         .map_or(1, usize::from)
-        .min(paths.len());
+        .min(objects.len());
     let mut read: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_default())
-            .collect()
+        let read = threads.into_iter().map(|thread| thread.join());
+        read.flat_map(Result::unwrap_or_default).collect()
     });
     read.sort_by_key(|(index, _)| *index);
     read.into_iter().map(|(_, read)| read).collect()

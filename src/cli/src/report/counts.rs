@@ -1,9 +1,8 @@
 //! The counts of a file as LCOV and Cobertura describe them: lines, the conditions on them, and one function per position.
 
-use super::model::{Cell, Condition, File, FunctionCoverage, Line, Ratio, Report};
-use std::collections::{BTreeMap, HashSet};
+use super::model::{Cell, Condition, Definition, File, FunctionCoverage, Line, Ratio, Report};
+use std::collections::HashSet;
 
-/// Which counts to show.
 #[derive(Clone, Copy)]
 pub enum Which {
     /// Everything that the report includes: all architectures, and the host if it is included.
@@ -13,7 +12,7 @@ pub enum Which {
 
 pub struct Counts<'a> {
     pub lines: Vec<Counted>,
-    pub functions: Vec<Definition<'a>>,
+    pub functions: Vec<CountedFunction<'a>>,
 }
 
 /// A line with code.
@@ -25,12 +24,12 @@ pub struct Counted {
 }
 
 /// A function in the source. The instances of a template are one function.
-pub struct Definition<'a> {
+pub struct CountedFunction<'a> {
     pub line: u32,
-    /// The symbol of the first instance. If a function at another position has the same symbol, with a suffix, because
+    /// The symbol of the first instance that has counts. If a function at another position has the same symbol, with a suffix, because
     /// readers identify functions by their names.
     pub symbol: String,
-    /// The name of the first instance in the source.
+    /// The name of this instance in the source.
     pub name: &'a str,
     pub count: u64,
 }
@@ -38,20 +37,12 @@ pub struct Definition<'a> {
 impl Which {
     fn count(self, report: &Report, device: Option<u64>, columns: &[Option<Cell>]) -> Option<u64> {
         match self {
-            Which::Column(column) => counted(columns[column]),
+            Which::Column(column) => columns[column]?.count(),
             Which::All => {
-                let host = report.host_column().and_then(|host| counted(columns[host]));
-                sum(device, host, u64::saturating_add)
+                let host = report.host_column().and_then(|host| columns[host]);
+                sum(device, host.and_then(Cell::count), u64::saturating_add)
             }
         }
-    }
-
-    fn line(self, report: &Report, line: &Line) -> Option<u64> {
-        self.count(report, line.device, &line.columns)
-    }
-
-    fn function(self, report: &Report, function: &FunctionCoverage) -> Option<u64> {
-        self.count(report, function.count, &function.columns)
     }
 
     fn condition(self, report: &Report, condition: &Condition) -> Option<(u64, u64)> {
@@ -68,69 +59,52 @@ impl Which {
     }
 }
 
-fn sum<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
+pub fn sum<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(add(one, other)),
         (one, other) => one.or(other),
     }
 }
 
-fn counted(cell: Option<Cell>) -> Option<u64> {
-    match cell? {
-        Cell::Count(count) => Some(count),
-        Cell::NotRun(_) => None,
-    }
-}
-
 impl<'a> Counts<'a> {
-    /// The counts of each file that has any, with its index.
+    /// The counts of each file that has any.
     pub fn of_files(
         report: &'a Report,
         which: Which,
-    ) -> impl Iterator<Item = (usize, &'a File, Counts<'a>)> {
-        let mut functions: BTreeMap<usize, Vec<&FunctionCoverage>> = BTreeMap::new();
-        for function in &report.functions {
-            functions.entry(function.file).or_default().push(function);
-        }
+    ) -> impl Iterator<Item = (&'a File, Counts<'a>)> {
         let files = report.files.iter().enumerate();
         files.filter_map(move |(index, file)| {
-            let own = functions.remove(&index).unwrap_or_default();
-            let counts = Counts::new(report, file, &own, which);
-            (!counts.lines.is_empty()).then_some((index, file, counts))
+            let counts = Counts::new(report, index, which);
+            (!counts.lines.is_empty()).then_some((file, counts))
         })
     }
 
-    fn new(
-        report: &Report,
-        file: &File,
-        functions: &[&'a FunctionCoverage],
-        which: Which,
-    ) -> Counts<'a> {
+    fn new(report: &'a Report, file: usize, which: Which) -> Counts<'a> {
         let line = |line: &Line| {
             let conditions = line.branches.iter();
             Some(Counted {
                 number: line.number,
-                count: which.line(report, line)?,
+                count: which.count(report, line.device, &line.columns)?,
                 conditions: conditions
                     .filter_map(|condition| which.condition(report, condition))
                     .collect(),
             })
         };
-        let mut positions: BTreeMap<(u32, u32), Definition> = BTreeMap::new();
-        for function in functions {
-            let Some(count) = which.function(report, function) else {
-                continue;
-            };
-            let known = positions.entry((function.line, function.column));
-            let known = known.or_insert_with(|| Definition {
-                line: function.line,
-                symbol: function.symbol.clone(),
-                name: &function.name,
-                count: 0,
-            });
-            known.count = known.count.saturating_add(count);
-        }
-        let mut functions: Vec<Definition> = positions.into_values().collect();
+        let function = |definition: &Definition| {
+            let count = which.count(report, definition.count, &definition.columns)?;
+            let has_count =
+                |own: &&FunctionCoverage| which.count(report, own.count, &own.columns).is_some();
+            let mut instances = report.functions[definition.instances.clone()].iter();
+            let first = instances.find(has_count)?;
+            Some(CountedFunction {
+                line: first.line,
+                symbol: first.symbol.clone(),
+                name: &first.name,
+                count,
+            })
+        };
+        let definitions = report.definitions[report.definitions_of(file)].iter();
+        let mut functions: Vec<CountedFunction> = definitions.filter_map(function).collect();
         let mut symbols = HashSet::new();
         for function in &mut functions {
             let plain = function.symbol.clone();
@@ -142,7 +116,7 @@ impl<'a> Counts<'a> {
             }
         }
         Counts {
-            lines: file.lines.iter().filter_map(line).collect(),
+            lines: report.files[file].lines.iter().filter_map(line).collect(),
             functions,
         }
     }
@@ -152,8 +126,7 @@ impl<'a> Counts<'a> {
     }
 
     pub fn branch_ratio(&self) -> Ratio {
-        let conditions = self.lines.iter().flat_map(|line| &line.conditions);
-        Ratio::of(conditions.flat_map(|&(taken, not_taken)| [taken, not_taken]))
+        Ratio::of_conditions(self.lines.iter().flat_map(|line| &line.conditions))
     }
 
     pub fn function_ratio(&self) -> Ratio {

@@ -1,7 +1,7 @@
 //! Annotations for GitHub Actions: a workflow command per function that never ran, and per group of lines that did not
 //! run in functions that did. The largest are first, because GitHub shows only the first ten of a step.
 
-use super::counts::{Counted, Counts, Definition, Which};
+use super::counts::{Counted, CountedFunction, Counts, Which};
 use super::model::Report;
 use super::paths;
 use crate::readable::plural;
@@ -18,7 +18,7 @@ struct Annotation {
 pub fn report(report: &Report, failures: &[String]) -> String {
     let root = paths::root(report);
     let mut annotations = Vec::new();
-    for (_, file, counts) in Counts::of_files(report, Which::All) {
+    for (file, counts) in Counts::of_files(report, Which::All) {
         let path = paths::below(&root, file.location());
         annotations.extend(of_file(path, &counts));
     }
@@ -71,22 +71,20 @@ fn annotation(
     path: &str,
     lines: (u32, u32),
     number: usize,
-    function: Option<&Definition>,
+    function: Option<&CountedFunction>,
 ) -> Annotation {
-    let (title, message) = match function.filter(|function| function.count == 0) {
-        Some(function) => ("Function never ran", format!("{} never ran", function.name)),
-        None => {
-            let verb = if number == 1 { "was" } else { "were" };
-            let message = format!("{} {verb} not executed", plural(number, "line"));
-            ("Lines not executed", message)
-        }
-    };
-    Annotation {
+    let verb = if number == 1 { "was" } else { "were" };
+    let mut annotation = Annotation {
         path: path.to_owned(),
         lines,
-        title,
-        message,
+        title: "Lines not executed",
+        message: format!("{} {verb} not executed", plural(number, "line")),
+    };
+    if let Some(function) = function.filter(|function| function.count == 0) {
+        annotation.title = "Function never ran";
+        annotation.message = format!("{} never ran", function.name);
     }
+    annotation
 }
 
 /// A message, escaped as workflow commands require.
@@ -113,46 +111,34 @@ mod tests {
 
     #[test]
     fn lines_that_did_not_run_are_grouped_by_function() {
-        let lines = [
-            (1, 5),
-            (2, 0),
-            // Line 3 has no code.
-            (4, 0),
-            (5, 5),
-            (6, 0),
-            (8, 0),
-            (9, 0),
-            (10, 0),
-            (11, 0),
-        ];
+        // Lines 3 and 7 have no code.
+        let ran = [(1, 5), (5, 5)];
+        let not_executed = [2, 4, 6, 8, 9, 10, 11].map(|number| (number, 0));
+        let mut lines = [&ran[..], &not_executed].concat();
+        lines.sort();
         let line = |(number, count)| Counted {
             number,
             count,
             conditions: Vec::new(),
         };
-        let function = |line, count| Definition {
+        let function = |line, count| CountedFunction {
             line,
             symbol: "f".to_owned(),
             name: "f",
             count,
         };
         let counts = Counts {
-            lines: lines.map(line).into(),
+            lines: lines.into_iter().map(line).collect(),
             functions: vec![function(1, 5), function(8, 0), function(10, 0)],
         };
-        let found: Vec<_> = of_file("a.hip", &counts)
-            .into_iter()
-            .map(|one| (one.lines, one.message))
-            .collect();
         let expected = [
             ((2, 4), "2 lines were not executed"),
             ((6, 6), "1 line was not executed"),
             ((8, 9), "f never ran"),
             ((10, 11), "f never ran"),
         ];
-        assert_eq!(
-            found,
-            expected.map(|(lines, text)| (lines, text.to_owned()))
-        );
+        let found = of_file("a.hip", &counts);
+        let found: Vec<_> = found.iter().map(|one| (one.lines, &*one.message)).collect();
+        assert_eq!(found, expected);
     }
 }

@@ -8,7 +8,7 @@ mod pages;
 mod source_page;
 mod widgets;
 
-use super::model::{Column, Comparison, FunctionCoverage, Kernel, KernelState, Report};
+use super::model::{Comparison, FunctionCoverage, Kernel, KernelState, Report};
 use super::{paths, text};
 use crate::readable;
 use list::List;
@@ -20,27 +20,29 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use widgets::{
-    calls, card, footer, function_name, grouped, head, location, longest, notes, number, ratio,
-    table, time, totals,
+    calls, card, function_name, grouped, head, location, longest, notes, number, ratio, time,
+    totals,
 };
 
 /// Writes all pages to a directory. The first page is `index.html`.
 pub fn write(report: &Report, dir: &Path) -> io::Result<()> {
     let origin = Origin::find();
-    let pages = Pages { report, origin };
-    let sources = pages.write_sources(dir)?;
-    pages.write_functions(dir, &sources)?;
-    let index = pages.index(dir, &sources)?;
-    std::fs::write(dir.join("index.html"), index.into_string())
+    let pages = Pages {
+        report,
+        origin,
+        dir,
+    };
+    let sources = pages.write_sources()?;
+    pages.write_functions(&sources)?;
+    pages.write_index(&sources)
 }
 
 impl Pages<'_> {
-    fn index(&self, dir: &Path, sources: &Sources) -> io::Result<Markup> {
+    fn write_index(&self, sources: &Sources) -> io::Result<()> {
         let report = self.report;
         let in_state = |states: &[KernelState]| -> Vec<&Kernel> {
-            report
-                .kernels
-                .iter()
+            let kernels = report.kernels.iter();
+            kernels
                 .filter(|kernel| states.contains(&kernel.state))
                 .collect()
         };
@@ -61,7 +63,7 @@ impl Pages<'_> {
                 (card("Functions", report.device.functions, report.host.map(|host| host.functions)))
                 (self.kernel_card(ran.len(), in_state(&[KernelState::NotInstrumented]).len(), never_ran.len()))
             }
-            @if let Some(baseline) = &report.baseline { (self.changes(dir, baseline, sources)?) }
+            @if let Some(baseline) = &report.baseline { (self.changes(baseline, sources)?) }
             @if report.columns.len() > 1 { (self.columns()) }
             @if report.traces.len() > 1 { (self.traces()) }
             section id="kernels" {
@@ -74,38 +76,33 @@ impl Pages<'_> {
                         @else { "Sorted by code that never ran. A trace (" code { "--trace" } ") adds calls and times." }
                         " Coverage includes only the kernel’s own lines, not the functions that it calls."
                     }
-                    (self.kernels(dir, &ran, sources)?)
+                    (self.kernels(&ran, sources)?)
                 }
             }
             @if !not_instrumented.is_empty() {
                 section id="not-instrumented" {
                     h2 { "Ran, but not instrumented" }
                     p.hint { "These kernels are in the trace, but their code has no coverage mapping. To include them, compile them with the flags of " code { "devprof flags --coverage" } ". Kernels that are part of HIP fill and copy memory." }
-                    (self.not_instrumented(dir, &not_instrumented)?)
+                    (self.not_instrumented(&not_instrumented)?)
                 }
             }
             @if !never_ran.is_empty() {
                 section id="never-ran" {
                     h2 { "Instrumented, never ran" }
-                    (self.never_ran(dir, &never_ran, sources)?)
+                    (self.never_ran(&never_ran, sources)?)
                 }
             }
             section id="files" {
                 h2 { "Files" }
-                (self.files(dir)?)
+                (self.files()?)
             }
-            (footer(&self.origin))
         };
-        Ok(self.page(Depth::Top, &title, body))
+        self.write("index.html", &title, body)
     }
 
     fn kernel_card(&self, ran: usize, not_instrumented: usize, never_ran: usize) -> Markup {
-        let time: u64 = self
-            .report
-            .kernels
-            .iter()
-            .filter_map(|kernel| kernel.time)
-            .fold(0, u64::saturating_add);
+        let times = self.report.kernels.iter().filter_map(|kernel| kernel.time);
+        let time = times.fold(0, u64::saturating_add);
         html! {
             div.card {
                 h2 { "Kernels" }
@@ -119,8 +116,7 @@ impl Pages<'_> {
         }
     }
 
-    /// What changed since an earlier report.
-    fn changes(&self, dir: &Path, baseline: &Comparison, sources: &Sources) -> io::Result<Markup> {
+    fn changes(&self, baseline: &Comparison, sources: &Sources) -> io::Result<Markup> {
         let files = self.report.files.iter().enumerate();
         let files: HashMap<&str, usize> = files.map(|(n, file)| (file.location(), n)).collect();
         let file_rows = baseline.files.iter().map(|file| {
@@ -137,14 +133,14 @@ impl Pages<'_> {
                 }
             }
         });
-        let headings = [
-            "File",
+        let counts = [
             "#Lines before",
             "#Lines now",
             "#Branches before",
             "#Branches now",
         ];
-        let changed_files = List::sorted("Changed files", head(&headings), file_rows);
+        let headings = head(&[&["File"], &counts[..]].concat());
+        let changed_files = List::sorted("Changed files", headings, file_rows);
         let function_rows = baseline.functions.iter().map(|function| {
             let file = files.get(function.path.as_str());
             let page = file.map(|&file| sources.line(Depth::Top, file, function.line));
@@ -165,36 +161,31 @@ impl Pages<'_> {
             section id="changes" {
                 h2 { "Changes since " code { (baseline.path) } }
                 p.hint { (text::points(&baseline.change)) }
-                @if !baseline.files.is_empty() { (self.part(dir, "changed-files.html", &none, &changed_files)?) }
-                @if !baseline.functions.is_empty() { (self.part(dir, "changed-functions.html", &none, &functions)?) }
+                @if !baseline.files.is_empty() { (self.part("changed-files.html", &none, &changed_files)?) }
+                @if !baseline.functions.is_empty() { (self.part("changed-functions.html", &none, &functions)?) }
             }
         })
     }
 
     /// The traces, if there are several.
     fn traces(&self) -> Markup {
-        html! {
-            section id="traces" {
-                h2 { "Processes" }
-                (table("Processes", html! {
-                    (head(&["Trace", "#Process", "#Calls", "#Total time"]))
-                    tbody {
-                        @for trace in &self.report.traces {
-                            tr {
-                                th scope="row" { code { (trace.path) } }
-                                td.n { (trace.process) }
-                                (number(trace.calls))
-                                td.n data-v=(trace.time) { (readable::time(trace.time)) }
-                            }
-                        }
-                    }
-                }))
+        let rows = self.report.traces.iter().map(|trace| {
+            html! {
+                tr {
+                    th scope="row" { code { (trace.path) } }
+                    td.n { (trace.process) }
+                    (number(trace.calls))
+                    td.n data-v=(trace.time) { (readable::time(trace.time)) }
+                }
             }
-        }
+        });
+        let head = head(&["Trace", "#Process", "#Calls", "#Total time"]);
+        let list = List::sorted("Processes", head, rows);
+        html! { section id="traces" { h2 { "Processes" } (list.complete()) } }
     }
 
     fn columns(&self) -> Markup {
-        let row = |column: &Column| {
+        let rows = self.report.columns.iter().map(|column| {
             html! {
                 tr {
                     th scope="row" { (column.name) }
@@ -205,20 +196,21 @@ impl Pages<'_> {
                     } @else {
                         td.off.location { "did not run" }
                         (number(column.code_objects as u64))
-                        td.n.off data-v="-1" { "–" } td.n.off data-v="-1" { "–" } td.n.off data-v="-1" { "–" }
+                        @for _ in 0..3 { td.n.off data-v="-1" { "–" } }
                     }
                 }
             }
-        };
-        html! {
-            section id="architectures" {
-                h2 { "Architectures" }
-                (table("Architectures", html! {
-                    (head(&["Architecture", "", "#Code objects", "#Lines", "#Branches", "#Functions"]))
-                    tbody { @for column in &self.report.columns { (row(column)) } }
-                }))
-            }
-        }
+        });
+        let names = [
+            "Architecture",
+            "",
+            "#Code objects",
+            "#Lines",
+            "#Branches",
+            "#Functions",
+        ];
+        let list = List::sorted("Architectures", head(&names), rows);
+        html! { section id="architectures" { h2 { "Architectures" } (list.complete()) } }
     }
 
     /// The name of a kernel, and its function.
@@ -233,7 +225,7 @@ impl Pages<'_> {
         self.report.functions.get(function)
     }
 
-    fn kernels(&self, dir: &Path, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
+    fn kernels(&self, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
         let traced = self.report.traced;
         let max = longest(kernels);
         let mut headings = vec!["Kernel"];
@@ -251,17 +243,17 @@ impl Pages<'_> {
                         @if kernel.state == KernelState::NotCounted { " " span.tag.bad { "no counts" } }
                     }
                     @if traced { (calls(kernel)) (time(kernel, max)) }
-                    (ratio(function.map(|f| f.lines).unwrap_or_default()))
-                    (ratio(function.map(|f| f.branches).unwrap_or_default()))
+                    (ratio(function.map(|own| own.lines).unwrap_or_default()))
+                    (ratio(function.map(|own| own.branches).unwrap_or_default()))
                     (number(function.and_then(|f| f.count).unwrap_or(0)))
                 }
             }
         });
         let list = List::sorted("Kernels that ran", head(&headings), rows);
-        self.part(dir, "kernels.html", &html! {}, &list)
+        self.part("kernels.html", &html! {}, &list)
     }
 
-    fn not_instrumented(&self, dir: &Path, kernels: &[&Kernel]) -> io::Result<Markup> {
+    fn not_instrumented(&self, kernels: &[&Kernel]) -> io::Result<Markup> {
         let max = longest(kernels);
         let rows = kernels.iter().map(|kernel| {
             html! {
@@ -276,10 +268,10 @@ impl Pages<'_> {
         });
         let caption = "Kernels that ran and are not instrumented";
         let list = List::sorted(caption, head(&["Kernel", "#Calls", "#Total time"]), rows);
-        self.part(dir, "not-instrumented.html", &html! {}, &list)
+        self.part("not-instrumented.html", &html! {}, &list)
     }
 
-    fn never_ran(&self, dir: &Path, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
+    fn never_ran(&self, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
         let rows = kernels.iter().filter_map(|kernel| {
             let function = self.function(kernel)?;
             Some(html! {
@@ -292,10 +284,10 @@ impl Pages<'_> {
         });
         let caption = "Instrumented kernels that never ran";
         let list = List::sorted(caption, head(&["Kernel", "File", "#Lines"]), rows);
-        self.part(dir, "never-ran.html", &html! {}, &list)
+        self.part("never-ran.html", &html! {}, &list)
     }
 
-    fn files(&self, dir: &Path) -> io::Result<Markup> {
+    fn files(&self) -> io::Result<Markup> {
         let report = self.report;
         let has_host = report.host.is_some();
         let mut headings = vec!["File", "#Lines", "#Branches", "#Functions"];
@@ -321,7 +313,7 @@ impl Pages<'_> {
         let hint = html! {
             @if !prefix.is_empty() { p.hint { "In " code { (prefix) } } }
         };
-        let table = self.part(dir, "files.html", &hint, &list)?;
+        let table = self.part("files.html", &hint, &list)?;
         Ok(html! { (hint) (table) })
     }
 }

@@ -30,7 +30,7 @@ pub fn can_name(path: &str) -> bool {
 }
 
 pub fn write(report: &Report, which: Which, out: &mut impl Write) -> io::Result<()> {
-    for (_, file, counts) in Counts::of_files(report, which) {
+    for (file, counts) in Counts::of_files(report, which) {
         if can_name(file.location()) {
             write_file(file, &counts, out)?;
         }
@@ -53,10 +53,10 @@ fn write_file(file: &File, counts: &Counts, out: &mut impl Write) -> io::Result<
         for (block, (taken, not_taken)) in conditions.into_iter().enumerate() {
             for (branch, count) in [taken, not_taken].into_iter().enumerate() {
                 // `-` means that the condition was never evaluated.
-                match taken == 0 && not_taken == 0 {
-                    true => writeln!(out, "BRDA:{number},{block},{branch},-")?,
-                    false => writeln!(out, "BRDA:{number},{block},{branch},{count}")?,
-                }
+                let is_evaluated = taken > 0 || not_taken > 0;
+                let count = is_evaluated.then(|| count.to_string());
+                let count = count.as_deref().unwrap_or("-");
+                writeln!(out, "BRDA:{number},{block},{branch},{count}")?;
             }
         }
     }
@@ -78,27 +78,26 @@ fn conditions_by_line(lines: &[Counted]) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let was_evaluated = |line: &Counted| line.conditions.iter().any(|&(a, b)| a > 0 || b > 0);
     let is_accepted =
         |line: &Counted| line.conditions.is_empty() || (line.count > 0) == was_evaluated(line);
-    let mut placed: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut moved: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     for (n, line) in lines.iter().enumerate() {
         let accepts = |other: &&Counted| {
-            is_accepted(other)
-                && match was_evaluated(line) {
-                    true => other.count > 0,
-                    false => other.count == 0 || was_evaluated(other),
-                }
+            let agrees = if was_evaluated(line) {
+                other.count > 0
+            } else {
+                other.count == 0 || was_evaluated(other)
+            };
+            is_accepted(other) && agrees
         };
-        let place = match is_accepted(line) {
-            true => None,
-            false => {
-                let before = lines[..n].iter().rev().find(accepts);
-                before.or_else(|| lines[n + 1..].iter().find(accepts))
-            }
+        let nearest = || {
+            let before = lines[..n].iter().rev().find(accepts);
+            before.or_else(|| lines[n + 1..].iter().find(accepts))
         };
-        let number = place.unwrap_or(line).number;
-        let conditions = placed.entry(number).or_default();
+        let nearest = if is_accepted(line) { None } else { nearest() };
+        let number = nearest.unwrap_or(line).number;
+        let conditions = moved.entry(number).or_default();
         conditions.extend(&line.conditions);
     }
-    placed
+    moved
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub struct Function {
     pub mismatched: bool,
 }
 
-/// The number of a function among those of the same name in other code objects that have different sources, because of
+/// The number of a function among the functions of the same name in other code objects that have different sources, because of
 /// macros or by accident.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variant {
@@ -152,18 +152,14 @@ fn export(llvm_cov: &Tool, object: &Path, profile: Option<&Path>) -> anyhow::Res
 fn function(exported: Exported, mapping: Mapping) -> anyhow::Result<Function> {
     let files = exported.filenames;
     let known = |file: u64| {
-        let file = file as usize;
-        let name = &exported.name;
-        match file < files.len() {
-            true => Ok(file),
-            false => bail!("llvm-cov names file {file} of {} for {name}", files.len()),
+        let (file, number, name) = (file as usize, files.len(), &exported.name);
+        if file >= number {
+            bail!("llvm-cov names file {file} of {number} for {name}");
         }
+        Ok(file)
     };
-    let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    let lines = exported
-        .regions
-        .iter()
-        .map(|region| region[0].max(region[2]));
+    let lines = exported.regions.iter();
+    let lines = lines.map(|region| region[0].max(region[2]));
     if let Some(line) = lines.max().filter(|line| *line > MAX_LINE) {
         bail!(
             "its mapping is damaged: {} is on line {line}",
@@ -171,8 +167,9 @@ fn function(exported: Exported, mapping: Mapping) -> anyhow::Result<Function> {
         );
     }
     let mut regions = Vec::with_capacity(exported.regions.len());
-    for [line, column, end_line, end_column, count, file, _, kind] in exported.regions {
-        let kind = match kind {
+    for region in exported.regions {
+        let (start, end) = positions(&region);
+        let kind = match region[7] {
             0 => Kind::Code,
             1 => Kind::Expansion,
             2 => Kind::Skipped,
@@ -180,34 +177,32 @@ fn function(exported: Exported, mapping: Mapping) -> anyhow::Result<Function> {
             // Branches and decisions are in lists of their own.
             _ => continue,
         };
-        let region = Region {
-            start: (number(line), number(column)),
-            end: (number(end_line), number(end_column)),
-            kind,
-            count,
-        };
-        regions.push((known(file)?, region));
+        let count = region[4];
+        let file = known(region[5])?;
+        regions.push((
+            file,
+            Region {
+                start,
+                end,
+                kind,
+                count,
+            },
+        ));
     }
     let mut branches = Vec::with_capacity(exported.branches.len());
-    for [
-        line,
-        column,
-        end_line,
-        end_column,
-        taken,
-        not_taken,
-        file,
-        _,
-        _,
-    ] in exported.branches
-    {
-        let branch = Branch {
-            start: (number(line), number(column)),
-            end: (number(end_line), number(end_column)),
-            taken,
-            not_taken,
-        };
-        branches.push((known(file)?, branch));
+    for branch in exported.branches {
+        let (start, end) = positions(&branch);
+        let (taken, not_taken) = (branch[4], branch[5]);
+        let file = known(branch[6])?;
+        branches.push((
+            file,
+            Branch {
+                start,
+                end,
+                taken,
+                not_taken,
+            },
+        ));
     }
     Ok(Function {
         count: exported.count,
@@ -221,37 +216,35 @@ fn function(exported: Exported, mapping: Mapping) -> anyhow::Result<Function> {
     })
 }
 
+/// The start and end of a region or branch, from its first four numbers.
+fn positions<const N: usize>(numbers: &[u64; N]) -> (Position, Position) {
+    let number = |n: usize| u32::try_from(numbers[n]).unwrap_or(u32::MAX);
+    ((number(0), number(1)), (number(2), number(3)))
+}
+
 impl Function {
     /// Whether it is the same function as another, with the same source and counters.
     pub fn is_same(&self, other: &Function) -> bool {
         let position =
             |(file, region): &(usize, Region)| (*file, region.start, region.end, region.kind);
+        let (own, others) = (self.regions.iter(), other.regions.iter());
         self.mapping == other.mapping
             && self.files == other.files
-            && self
-                .regions
-                .iter()
-                .map(position)
-                .eq(other.regions.iter().map(position))
+            && own.map(position).eq(others.map(position))
     }
 
     /// The index of the file that it is defined in, and its position there.
     pub fn definition(&self) -> Option<(usize, Position)> {
-        self.regions
-            .first()
-            .map(|(file, region)| (*file, region.start))
+        let first = self.regions.first();
+        first.map(|(file, region)| (*file, region.start))
     }
 }
 
 /// Makes equal paths share their memory.
 pub fn share_paths(functions: &mut [Function], paths: &mut HashMap<Arc<str>, Arc<str>>) {
-    for path in functions
-        .iter_mut()
-        .flat_map(|function| &mut function.files)
-    {
-        *path = paths
-            .entry(path.clone())
-            .or_insert_with(|| path.clone())
-            .clone();
+    let files = functions.iter_mut().map(|function| &mut function.files);
+    for path in files.flatten() {
+        let known = paths.entry(path.clone());
+        *path = known.or_insert_with(|| path.clone()).clone();
     }
 }

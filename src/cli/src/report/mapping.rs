@@ -1,4 +1,4 @@
-//! Reads from a code object's coverage mapping (`__llvm_covfun`) what llvm-cov does not export: the structural hash of
+//! Reads facts that llvm-cov does not export from a code object's coverage mapping (`__llvm_covfun`): the structural hash of
 //! each function, and whether the code object has the function at all. For a function that the code object only declares,
 //! the mapping has a single region without a counter.
 
@@ -6,9 +6,20 @@ use crate::names;
 use anyhow::Context;
 use goblin::elf::Elf;
 use std::collections::HashMap;
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// The size of a record's header: name hash, size of the mapping, structural hash and hash of the files, packed.
-const HEADER: usize = 8 + 4 + 8 + 8;
+/// The header of a record, which the mapping follows (`CovMapFunctionRecordV3` in InstrProfData.inc, packed).
+#[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Header {
+    name_hash: U64,
+    /// The size of the mapping in bytes.
+    size: U32,
+    structural_hash: U64,
+    files_hash: U64,
+}
+
 const ALIGNMENT: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +56,12 @@ fn sections<'a>(object: &'a [u8], name: &str) -> anyhow::Result<Vec<&'a [u8]>> {
     let elf = Elf::parse(object).context("not an ELF file")?;
     let named = elf.section_headers.iter();
     let named = named.filter(|section| elf.shdr_strtab.get_at(section.sh_name) == Some(name));
-    let bytes = |section: &goblin::elf::SectionHeader| {
-        let start = section.sh_offset as usize;
-        let end = start.checked_add(section.sh_size as usize)?;
-        object.get(start..end)
-    };
     named
         .map(|section| {
-            bytes(section).with_context(|| format!("the section {name} exceeds the file"))
+            let start = section.sh_offset as usize;
+            let end = start.checked_add(section.sh_size as usize);
+            end.and_then(|end| object.get(start..end))
+                .with_context(|| format!("the section {name} exceeds the file"))
         })
         .collect()
 }
@@ -60,35 +69,27 @@ fn sections<'a>(object: &'a [u8], name: &str) -> anyhow::Result<Vec<&'a [u8]>> {
 /// Adds the records of a section.
 fn read(section: &[u8], found: &mut HashMap<u64, Mapping>) -> anyhow::Result<()> {
     let mut at = 0;
-    while section.len() - at >= HEADER {
-        let word = |offset| u64::from_le_bytes(array(&section[at + offset..]));
-        let size = u32::from_le_bytes(array(&section[at + 8..])) as usize;
-        let mapping = section[at + HEADER..].get(..size).with_context(|| {
+    while let Ok((header, rest)) = Header::ref_from_prefix(&section[at..]) {
+        let size = header.size.get() as usize;
+        let mapping = rest.get(..size).with_context(|| {
             format!(
                 "the record at {at} of __llvm_covfun exceeds the section: its mapping has {size} bytes"
             )
         })?;
         let own = Mapping {
-            hash: word(12),
+            hash: header.structural_hash.get(),
             unused: is_unused(mapping),
         };
         // If one translation unit declares a function and another one defines it, both records are present.
-        let kept = found.entry(word(0)).or_insert(own);
+        let kept = found.entry(header.name_hash.get()).or_insert(own);
         if kept.unused {
             *kept = own;
         }
-        at = (at + HEADER + size)
+        at = (at + size_of::<Header>() + size)
             .next_multiple_of(ALIGNMENT)
             .min(section.len());
     }
     Ok(())
-}
-
-/// The start of a slice, which must be long enough, as an array.
-fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut array = [0; N];
-    array.copy_from_slice(&bytes[..N]);
-    array
 }
 
 /// Whether the first region has no counter. It follows the files, the expressions and the number of regions.
@@ -145,39 +146,23 @@ mod tests {
     const USED: [u8; 8] = [1, 1, 0, 1, 1, 4, 1, 0];
     const UNUSED: [u8; 8] = [1, 1, 0, 1, 0, 4, 1, 0];
 
+    fn mapping(hash: u64, unused: bool) -> Mapping {
+        Mapping { hash, unused }
+    }
+
     #[test]
     fn a_function_without_counters_is_unused() {
         let section = [record(7, 70, &USED), record(8, 0, &UNUSED)].concat();
         let functions = found(&section);
-        assert_eq!(
-            functions[&7],
-            Mapping {
-                hash: 70,
-                unused: false
-            }
-        );
-        assert_eq!(
-            functions[&8],
-            Mapping {
-                hash: 0,
-                unused: true
-            }
-        );
+        assert_eq!(functions[&7], mapping(70, false));
+        assert_eq!(functions[&8], mapping(0, true));
     }
 
     #[test]
     fn a_definition_takes_precedence_over_a_declaration() {
-        for section in [
-            [record(7, 70, &USED), record(7, 0, &UNUSED)].concat(),
-            [record(7, 0, &UNUSED), record(7, 70, &USED)].concat(),
-        ] {
-            assert_eq!(
-                found(&section)[&7],
-                Mapping {
-                    hash: 70,
-                    unused: false
-                }
-            );
+        let (used, unused) = (record(7, 70, &USED), record(7, 0, &UNUSED));
+        for section in [[&*used, &unused].concat(), [unused, used].concat()] {
+            assert_eq!(found(&section)[&7], mapping(70, false));
         }
     }
 

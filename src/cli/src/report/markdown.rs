@@ -14,11 +14,8 @@ pub fn report(report: &Report, failures: &[String]) -> String {
     for failure in failures {
         let _ = writeln!(out, "- ❌ {}", plain(failure));
     }
-    for note in report
-        .notes
-        .iter()
-        .filter(|note| note.level == Severity::Warning)
-    {
+    let warnings = report.notes.iter();
+    for note in warnings.filter(|note| note.level == Severity::Warning) {
         let _ = writeln!(out, "- ⚠️ {}", plain(&note.text));
         for item in &note.items {
             let _ = writeln!(out, "  - {}", code(item));
@@ -53,10 +50,8 @@ pub fn report(report: &Report, failures: &[String]) -> String {
     let head = "| File | Lines | Branches | Functions |\n| --- | --: | --: | --: |\n";
     details(&mut out, "Files", head, &files);
     let mut kernels = Vec::new();
-    for kernel in &report.kernels {
-        if kernel.state == KernelState::Runtime {
-            continue;
-        }
+    let all = report.kernels.iter();
+    for kernel in all.filter(|kernel| kernel.state != KernelState::Runtime) {
         let function = kernel.function.map(|function| &report.functions[function]);
         let [lines, branches] = match function {
             Some(function) => [ratio(function.lines), ratio(function.branches)],
@@ -76,11 +71,8 @@ fn details(out: &mut String, name: &str, head: &str, rows: &[String]) {
     if rows.is_empty() {
         return;
     }
-    let _ = write!(
-        out,
-        "\n<details><summary>{name} ({})</summary>\n\n{head}",
-        rows.len()
-    );
+    let number = rows.len();
+    *out += &format!("\n<details><summary>{name} ({number})</summary>\n\n{head}");
     for row in rows.iter().take(MAX_ROWS) {
         let _ = writeln!(out, "{row}");
     }

@@ -4,7 +4,7 @@ use super::mapping;
 use super::objects::ObjectGroup;
 use crate::llvm::Tool;
 use crate::names;
-use crate::readable::plural;
+use crate::readable::{listed, plural};
 use anyhow::{Context, bail};
 use std::collections::HashMap;
 use std::fs;
@@ -75,15 +75,14 @@ fn relation(compiled: &HashMap<u64, Vec<u64>>, profiled: &[(String, u64)]) -> Re
 /// The name and hash of each function in an indexed profile.
 fn functions(profdata: &Tool, profile: &Path) -> anyhow::Result<Vec<(String, u64)>> {
     let mut command = profdata.command();
+    command.args(["show", "--all-functions"]).arg(profile);
     let output = command
-        .args(["show", "--all-functions"])
-        .arg(profile)
         .output()
         .with_context(|| format!("cannot start {}", profdata.path.display()))?;
     Ok(parse(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Parses what `llvm-profdata show --all-functions` prints: a line with the name of each function, and below it a line
+/// Parses the output of `llvm-profdata show --all-functions`: a line with the name of each function, and below it a line
 /// with its hash.
 fn parse(text: &str) -> Vec<(String, u64)> {
     let mut functions = Vec::new();
@@ -97,14 +96,6 @@ fn parse(text: &str) -> Vec<(String, u64)> {
         }
     }
     functions
-}
-
-fn listed(binaries: &[PathBuf]) -> String {
-    let names: Vec<_> = binaries
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    names.join(", ")
 }
 
 #[cfg(test)]

@@ -147,8 +147,9 @@ pub enum KernelState {
 }
 
 /// A function in the source, with all of its instances if it is a template.
+#[derive(Default)]
 pub struct Definition {
-    /// The name; that of a template with several instances has `<…>` in place of its arguments.
+    /// The name. If a template has several instances, it has `<…>` in place of the arguments.
     pub name: String,
     /// The indices of its instances in `functions`.
     pub instances: Range<usize>,
@@ -163,7 +164,7 @@ pub struct Definition {
 }
 
 /// A function, or an instance of a template.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 pub struct FunctionCoverage {
     pub name: String,
     pub symbol: String,
@@ -303,6 +304,13 @@ impl Report {
         self.combined.unwrap_or(self.device)
     }
 
+    /// The indices of the definitions in a file.
+    pub fn definitions_of(&self, file: usize) -> Range<usize> {
+        let of = |definition: &Definition| self.functions[definition.instances.start].file;
+        let start = self.definitions.partition_point(|own| of(own) < file);
+        start..self.definitions.partition_point(|own| of(own) <= file)
+    }
+
     /// The index of the host's column, if there is a profile of it.
     pub fn host_column(&self) -> Option<usize> {
         let is_host = |column: &Column| column.host && column.ran;
@@ -322,6 +330,22 @@ impl File {
     }
 }
 
+impl Cell {
+    pub fn count(self) -> Option<u64> {
+        match self {
+            Cell::Count(count) => Some(count),
+            Cell::NotRun(_) => None,
+        }
+    }
+}
+
+impl FunctionCoverage {
+    pub fn ran(&self) -> bool {
+        let mut cells = self.columns.iter().flatten();
+        cells.any(|cell| matches!(cell, Cell::Count(1..)))
+    }
+}
+
 /// How often a function was entered on all architectures that ran, or else on the host.
 pub fn entered(count: Option<u64>, columns: &[Option<Cell>]) -> Option<Cell> {
     let first = || columns.iter().flatten().next().copied();
@@ -337,6 +361,12 @@ impl Ratio {
             ratio.covered += u64::from(count > 0);
         }
         ratio
+    }
+
+    /// How many branches were taken: two per condition.
+    pub fn of_conditions<'a>(counts: impl IntoIterator<Item = &'a (u64, u64)>) -> Ratio {
+        let counts = counts.into_iter();
+        Ratio::of(counts.flat_map(|&(taken, not)| [taken, not]))
     }
 
     pub fn add(&mut self, other: Ratio) {

@@ -29,6 +29,13 @@ impl Notes {
         self.notes.push(Note { level, text, items });
     }
 
+    /// Adds a note about these items, if there are any.
+    fn about(&mut self, level: Severity, text: impl Into<String>, items: Vec<String>) {
+        if !items.is_empty() {
+            self.add(level, text, items);
+        }
+    }
+
     pub fn note(&mut self, text: impl Into<String>) {
         self.add(Severity::Note, text, Vec::new());
     }
@@ -45,10 +52,8 @@ impl Notes {
 
     /// A warning about things that are missing from the report, if there are any.
     pub fn losses(&mut self, text: &str, items: Vec<String>) {
-        if !items.is_empty() {
-            self.is_incomplete = true;
-            self.add(Severity::Warning, format!("{text}."), items);
-        }
+        self.is_incomplete |= !items.is_empty();
+        self.about(Severity::Warning, format!("{text}."), items);
     }
 
     /// Like [`Notes::losses`], for losses that have already been reported on stderr.
@@ -61,11 +66,8 @@ impl Notes {
     /// Adds warnings about counts of an architecture that are missing or mixed.
     pub fn problems(&mut self, column: &ColumnData) {
         let problems = &column.problems;
-        let shown = |names: &BTreeSet<String>| {
-            names
-                .iter()
-                .map(|name| names::demangled(name))
-                .collect::<Vec<_>>()
+        let shown = |names: &BTreeSet<String>| -> Vec<String> {
+            names.iter().map(|name| names::demangled(name)).collect()
         };
         let name = &column.name;
         self.losses(
@@ -76,12 +78,10 @@ impl Notes {
             &format!("Code objects of {name} are missing: llvm-cov cannot read them"),
             problems.unread.clone(),
         );
-        if !problems.shared.is_empty() {
-            let text = format!(
-                "The profile of {name} has one count for several versions of a function (same name and hash, different sources): each version shows the count of all."
-            );
-            self.add(Severity::Warning, text, shown(&problems.shared));
-        }
+        let text = format!(
+            "The profile of {name} has one count for several versions of a function (same name and hash, different sources): each version shows the count of all."
+        );
+        self.about(Severity::Warning, text, shown(&problems.shared));
     }
 
     /// Adds a warning if nothing ran.
@@ -107,24 +107,20 @@ impl Notes {
             these.map(|object| object.origin.clone()).collect()
         };
         let (sampled, unknown) = (origins(Sampling::Yes), origins(Sampling::Unknown));
-        let number = |origins: &[String]| match origins.len() == objects.len() {
-            true => "the code objects".to_owned(),
-            false => format!("{} of {} code objects", origins.len(), objects.len()),
+        let number = |origins: &[String]| match (origins.len(), objects.len()) {
+            (some, all) if some == all => "the code objects".to_owned(),
+            (some, all) => format!("{some} of {all} code objects"),
         };
-        if !sampled.is_empty() {
-            let text = format!(
-                "Sampled build (1 block in 8) in {}: coverage is under-reported. Rebuild with `{EVERY_BLOCK}`.",
-                number(&sampled)
-            );
-            self.add(Severity::Warning, text, sampled);
-        }
-        if !unknown.is_empty() {
-            let text = format!(
-                "It is not known whether {} count every block. By default clang counts one in eight, and coverage is under-reported. `{EVERY_BLOCK}` counts all.",
-                number(&unknown)
-            );
-            self.add(Severity::Note, text, unknown);
-        }
+        let text = format!(
+            "Sampled build (1 block in 8) in {}: coverage is under-reported. Rebuild with `{EVERY_BLOCK}`.",
+            number(&sampled)
+        );
+        self.about(Severity::Warning, text, sampled);
+        let text = format!(
+            "It is not known whether {} count every block. By default clang counts one in eight, and coverage is under-reported. `{EVERY_BLOCK}` counts all.",
+            number(&unknown)
+        );
+        self.about(Severity::Note, text, unknown);
     }
 
     /// Adds the notes about a report.
@@ -142,24 +138,18 @@ impl Notes {
             let these = report.files.iter().filter(|file| which(&file.source));
             these.map(|file| file.path.to_string()).collect()
         };
+        let text = "Sources are not at the paths at which they were compiled, so their lines are shown without text. Name their location with `--sources-from DIR` or `--path-map FROM=TO`.";
         let missing = paths(|source| source.missing.is_some());
-        if !missing.is_empty() {
-            let text = "Sources are not at the paths at which they were compiled, so their lines are shown without text. Name their location with `--sources-from DIR` or `--path-map FROM=TO`.";
-            self.add(Severity::Warning, text, missing);
-        }
+        self.about(Severity::Warning, text, missing);
+        let text = "Sources were changed after the program was built: counts may be shown next to the wrong lines.";
         let changed = paths(|source| source.changed_since);
-        if !changed.is_empty() {
-            let text = "Sources were changed after the program was built: counts may be shown next to the wrong lines.";
-            self.add(Severity::Warning, text, changed);
-        }
+        self.about(Severity::Warning, text, changed);
     }
 
     /// Adds a warning about files whose paths the LCOV format cannot represent.
     fn not_in_lcov(&mut self, report: &Report) {
-        let broken = report
-            .files
-            .iter()
-            .filter(|file| !lcov::can_name(file.location()));
+        let files = report.files.iter();
+        let broken = files.filter(|file| !lcov::can_name(file.location()));
         let paths = broken.map(|file| format!("{:?}", file.path)).collect();
         self.losses(
             "The LCOV output leaves out files whose paths it cannot represent",
@@ -173,16 +163,10 @@ impl Notes {
             let these = report.kernels.iter().filter(|kernel| kernel.state == state);
             these.map(|kernel| kernel.name.clone()).collect()
         };
-        let uncounted = names(KernelState::NotCounted);
-        if !uncounted.is_empty() {
-            let text = "Kernels are in the trace, but their counts are 0: the trace and the profile are from different runs, or none of their counted blocks ran.";
-            self.add(Severity::Warning, text, uncounted);
-        }
-        let untraced = names(KernelState::NotInTrace);
-        if !untraced.is_empty() {
-            let text = "Kernels have counts, but are not in the trace: the trace and the profile are from different runs, or not all of the runs were traced.";
-            self.add(Severity::Note, text, untraced);
-        }
+        let text = "Kernels are in the trace, but their counts are 0: the trace and the profile are from different runs, or none of their counted blocks ran.";
+        self.about(Severity::Warning, text, names(KernelState::NotCounted));
+        let text = "Kernels have counts, but are not in the trace: the trace and the profile are from different runs, or not all of the runs were traced.";
+        self.about(Severity::Note, text, names(KernelState::NotInTrace));
     }
 
     /// The notes, warnings first, and whether the report includes all of the input. Reports the warnings, unless the

@@ -2,9 +2,10 @@
 
 use super::cuda;
 use crate::gpus;
+use crate::readable::listed;
 use anyhow::Context;
 use code_objects::extract::{Filter, Written, extract};
-use code_objects::{CodeObject, Sampling};
+use code_objects::{CodeObject, Kernel, Sampling};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -74,16 +75,11 @@ impl Objects {
                     path,
                     origin: found.location.to_string(),
                     processor: found.object.target.processor,
-                    kernels: found
-                        .object
-                        .kernels
-                        .into_iter()
-                        .map(|kernel| kernel.name)
-                        .collect(),
+                    kernels: symbols(found.object.kernels),
                     sampling: found
                         .object
                         .profile
-                        .map_or(Sampling::Unknown, |profile| profile.sampling),
+                        .map_or(Sampling::Unknown, |own| own.sampling),
                 }),
                 Err(error) => objects
                     .damage
@@ -96,18 +92,12 @@ impl Objects {
 
     /// Why there are no code objects.
     pub fn why_empty(&self, binaries: &[PathBuf]) -> String {
-        let names: Vec<String> = binaries
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let names = names.join(", ");
+        let names = listed(binaries);
         match (self.without_coverage, self.damage.first()) {
             (0, Some(damage)) => format!("no code object could be read: {damage}"),
-            (0, None) => {
-                format!(
-                    "{names}: no GPU code objects found; name the library that contains the kernels (`devprof inspect` shows the contents of a file)"
-                )
-            }
+            (0, None) => format!(
+                "{names}: no GPU code objects found; name the library that contains the kernels (`devprof inspect` shows the contents of a file)"
+            ),
             (number, _) => {
                 let cuda = if self.is_cuda { " --cuda" } else { "" };
                 format!(
@@ -118,21 +108,23 @@ impl Objects {
     }
 }
 
+fn symbols(kernels: Vec<Kernel>) -> Vec<String> {
+    kernels.into_iter().map(|kernel| kernel.name).collect()
+}
+
 /// The file in which llvm-cov finds the mapping of an extracted code object.
 fn mapped(file: &Path, object: &CodeObject) -> anyhow::Result<PathBuf> {
-    match object.is_cuda() {
-        true => cuda::mapping_object(file),
-        false => Ok(file.to_owned()),
+    if object.is_cuda() {
+        return cuda::mapping_object(file);
     }
+    Ok(file.to_owned())
 }
 
 /// Whether code for a target runs on a processor that has another name: a generic target (`gfx11-generic`), or a cubin
 /// for an older GPU of the same generation (`sm_80` on `sm_86`) or for features of only this one (`sm_90a` on `sm_90`).
 pub fn includes(family: &str, processor: &str) -> bool {
-    if let (Some(cubin), Some(gpu)) = (
-        gpus::compute_capability(family),
-        gpus::compute_capability(processor),
-    ) {
+    let capability = gpus::compute_capability;
+    if let (Some(cubin), Some(gpu)) = (capability(family), capability(processor)) {
         return gpus::runs_on(cubin, gpu);
     }
     let Some(family) = family.strip_suffix("-generic") else {

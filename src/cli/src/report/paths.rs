@@ -1,6 +1,6 @@
 //! Paths of sources, relative to a directory.
 
-use super::model::Report;
+use super::model::{File, Report};
 
 /// The directory that the paths of Cobertura and of annotations are relative to: the root of a GitHub workspace, or the
 /// current directory, if it has any of the files. Otherwise the directory that all files have in common.
@@ -9,19 +9,15 @@ pub fn root(report: &Report) -> String {
     let here = here.map(|here| here.display().to_string()).ok();
     let workspace = std::env::var("GITHUB_WORKSPACE").ok();
     let mut candidates = workspace.into_iter().chain(here);
+    let locations = || report.files.iter().map(File::location);
     let is_used = |root: &String| {
-        let files = report.files.iter();
-        let mut locations = files.map(super::model::File::location);
-        !root.is_empty() && locations.any(|path| !path.starts_with('/') || is_below(root, path))
+        let is_in = |path: &str| !path.starts_with('/') || is_below(root, path);
+        !root.is_empty() && locations().any(is_in)
     };
-    match candidates.find(is_used) {
-        Some(root) => root,
-        None => {
-            let locations = report.files.iter().map(super::model::File::location);
-            let common = common_directory(locations);
-            common.strip_suffix('/').unwrap_or(common).to_owned()
-        }
-    }
+    candidates.find(is_used).unwrap_or_else(|| {
+        let common = common_directory(locations());
+        common.strip_suffix('/').unwrap_or(common).to_owned()
+    })
 }
 
 fn is_below(root: &str, path: &str) -> bool {
@@ -31,10 +27,10 @@ fn is_below(root: &str, path: &str) -> bool {
 
 /// The path relative to a directory, if it is below it.
 pub fn below<'a>(root: &str, path: &'a str) -> &'a str {
-    match is_below(root, path) {
-        true => path[root.trim_end_matches('/').len()..].trim_start_matches('/'),
-        false => path,
+    if !is_below(root, path) {
+        return path;
     }
+    path[root.trim_end_matches('/').len()..].trim_start_matches('/')
 }
 
 /// The directory that all paths have in common, including the final slash.
@@ -43,14 +39,10 @@ pub fn common_directory<'a>(mut paths: impl Iterator<Item = &'a str>) -> &'a str
     let directory = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
     let mut length = directory(first);
     for path in paths {
-        let same = first
-            .bytes()
-            .zip(path.bytes())
-            .take_while(|(a, b)| a == b)
-            .count();
-        let slash = first.as_bytes()[..same]
-            .iter()
-            .rposition(|&byte| byte == b'/');
+        let pairs = first.bytes().zip(path.bytes());
+        let same = pairs.take_while(|(a, b)| a == b).count();
+        let mut same = first.as_bytes()[..same].iter();
+        let slash = same.rposition(|&byte| byte == b'/');
         length = length.min(slash.map_or(0, |slash| slash + 1));
     }
     &first[..length]

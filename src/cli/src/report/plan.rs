@@ -25,23 +25,18 @@ pub fn groups<'a>(
     };
     let mut processors: BTreeMap<&str, Vec<&Object>> = BTreeMap::new();
     for object in objects {
-        processors
-            .entry(&object.processor)
-            .or_default()
-            .push(object);
+        let own = processors.entry(&object.processor);
+        own.or_default().push(object);
     }
     let mut groups = Vec::new();
     let mut used = BTreeSet::new();
     for (arch, profile) in profiles {
         let Arch::Gpu(name) = arch else { continue };
         // A GPU prefers code objects for its own architecture to those for its family, and those for the newest GPU of it.
-        let processor = [name.as_str()]
-            .into_iter()
-            .find(|own| processors.contains_key(own));
-        let Some(processor) = processor.or_else(|| {
-            let mut families = processors.keys().copied();
-            families.rfind(|family| objects::includes(family, name))
-        }) else {
+        let mut families = processors.keys().copied();
+        let own = processors.contains_key(name.as_str()).then_some(&**name);
+        let family = || families.rfind(|family| objects::includes(family, name));
+        let Some(processor) = own.or_else(family) else {
             notes.loss(format!(
                 "The profile of {name} is left out: the binaries have no code object for it."
             ));
@@ -68,14 +63,12 @@ pub fn groups<'a>(
         notes.note("A merged profile does not distinguish device and host: if they have a function of the same name, the device’s counts may include the host’s. Raw profiles keep them apart.");
     }
     if groups.is_empty() && hosts.is_empty() {
-        let of = profiles
-            .keys()
-            .map(Arch::to_string)
-            .collect::<Vec<_>>()
-            .join(", ");
-        let present = processors.keys().copied().collect::<Vec<_>>().join(", ");
+        let of: Vec<String> = profiles.keys().map(Arch::to_string).collect();
+        let present: Vec<&str> = processors.keys().copied().collect();
         bail!(
-            "the profiles are of {of}, but the code objects are for {present}: name the profiles that the runtime wrote for these (ARCH.NAME.profraw)"
+            "the profiles are of {}, but the code objects are for {}: name the profiles that the runtime wrote for these (ARCH.NAME.profraw)",
+            of.join(", "),
+            present.join(", ")
         );
     }
     for (name, objects) in processors {

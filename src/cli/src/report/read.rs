@@ -117,14 +117,13 @@ impl Profiles {
             notes.reported_loss("Not all of the profiles could be used", problems);
         }
         let llvm_cov = llvm_cov(llvm, &merged)?;
-        let tools = merged.outputs.iter().find_map(|output| output.tools.last());
-        let tool = tools.cloned();
+        let tool = merged.outputs.iter().find_map(|output| output.tools.last());
+        let tool = tool.cloned();
         let outputs = merged.outputs.into_iter();
-        let by_arch = outputs
-            .filter_map(|mut output| Some((output.archs.pop_first()?, output.path)))
-            .collect();
+        let by_arch =
+            outputs.filter_map(|mut output| Some((output.archs.pop_first()?, output.path)));
         Ok(Profiles {
-            by_arch,
+            by_arch: by_arch.collect(),
             tool,
             llvm_cov,
         })
@@ -133,10 +132,8 @@ impl Profiles {
 
 /// The llvm-cov of the release that merged the profiles, or of a later one, which reads them as well.
 fn llvm_cov(llvm: &Llvm, merged: &merge::Merged) -> anyhow::Result<Tool> {
-    let tools = merged
-        .outputs
-        .iter()
-        .filter_map(|output| output.tools.last());
+    let outputs = merged.outputs.iter();
+    let tools = outputs.filter_map(|output| output.tools.last());
     let Some(profdata) = tools.max_by_key(|tool| tool.version.numbers) else {
         return llvm.newest("llvm-cov");
     };
@@ -160,7 +157,8 @@ fn traces(
     notes: &mut Notes,
     console: &mut Console,
 ) -> anyhow::Result<Vec<Trace>> {
-    let traces = trace::read_all(paths, console)?;
+    let traces = paths.iter().map(|path| trace::read(path, console));
+    let traces = traces.collect::<anyhow::Result<Vec<Trace>>>()?;
     for trace in traces.iter().filter(|trace| !trace.is_complete) {
         notes.loss(format!(
             "Parts of the trace {} could not be read: calls and times are too low.",
@@ -175,29 +173,26 @@ fn traces(
 fn check_sampled(groups: &[ObjectGroup]) -> anyhow::Result<()> {
     let ran = groups.iter().filter(|group| group.profile.is_some());
     let mut objects = ran.flat_map(|group| &group.objects);
-    match objects.find(|object| object.sampling == Sampling::Yes) {
-        None => Ok(()),
-        Some(object) => {
-            let remedy = match gpus::compute_capability(&object.processor) {
-                Some(_) => "without -DDEVPROF_SAMPLING",
-                None => &format!("with {}", notes::EVERY_BLOCK),
-            };
-            bail!(
-                "{}: sampled build (1 block in 8): coverage would be under-reported; rebuild {remedy}, or accept it with --allow-sampled",
-                object.origin
-            )
-        }
-    }
+    let Some(object) = objects.find(|object| object.sampling == Sampling::Yes) else {
+        return Ok(());
+    };
+    let remedy = match gpus::compute_capability(&object.processor) {
+        Some(_) => "without -DDEVPROF_SAMPLING",
+        None => &format!("with {}", notes::EVERY_BLOCK),
+    };
+    bail!(
+        "{}: sampled build (1 block in 8): coverage would be under-reported; rebuild {remedy}, or accept it with --allow-sampled",
+        object.origin
+    )
 }
 
 /// Reads the functions of each column.
 fn columns(groups: &[ObjectGroup], llvm_cov: &Tool) -> anyhow::Result<Vec<ColumnData>> {
     let number: usize = groups.iter().map(|group| group.objects.len()).sum();
     let bar = progress::bar(number as u64, "{bar:40} {pos}/{len} code objects");
-    let columns: Vec<ColumnData> = groups
-        .iter()
-        .map(|group| ColumnData::read(group, llvm_cov, &bar))
-        .collect();
+    let groups = groups.iter();
+    let columns = groups.map(|group| ColumnData::read(group, llvm_cov, &bar));
+    let columns: Vec<ColumnData> = columns.collect();
     bar.finish_and_clear();
     if columns.iter().all(|column| column.functions.is_empty()) {
         let errors = columns.iter().flat_map(|column| &column.problems.unread);

@@ -72,12 +72,9 @@ impl Target<'_> {
         let mut formats: BTreeSet<Format> = formats.iter().copied().collect();
         let output = output.filter(|output| !outfile::is_stdout(output));
         if formats.is_empty() {
-            let is_directory = output.is_some_and(outfile::is_directory);
-            let named = output.filter(|_| !is_directory).and_then(Format::of);
-            let default = match output {
-                None => Format::Text,
-                Some(_) => Format::Html,
-            };
+            let file = output.filter(|output| !outfile::is_directory(output));
+            let named = file.and_then(Format::of);
+            let default = output.map_or(Format::Text, |_| Format::Html);
             formats.insert(named.unwrap_or(default));
         }
         let single = formats.first().copied();

@@ -42,9 +42,7 @@ impl Finder {
     pub fn find(&self, path: &str) -> Source {
         let candidates = self.candidates(path);
         let found = candidates.iter().find(|candidate| candidate.is_file());
-        let found = found.cloned();
-        let at = found.clone().unwrap_or_else(|| PathBuf::from(path));
-        let elsewhere = found.as_ref().filter(|found| *found != Path::new(path));
+        let elsewhere = found.filter(|found| *found != Path::new(path));
         let location = match elsewhere {
             Some(found) => found.display().to_string(),
             // A map also applies if its target does not exist here.
@@ -52,10 +50,10 @@ impl Finder {
         };
         let mut source = Source {
             location: location.trim_start_matches("./").to_owned(),
-            read_from: found.filter(|found| found != Path::new(path)),
+            read_from: elsewhere.cloned(),
             ..Source::default()
         };
-        match read(&at) {
+        match read(found.map_or(Path::new(path), PathBuf::as_path)) {
             Ok((text, changed)) => {
                 source.text = Some(text);
                 source.changed_since = changed
@@ -80,10 +78,9 @@ impl Finder {
     /// The paths at which a source may be, most likely first.
     fn candidates(&self, path: &str) -> Vec<PathBuf> {
         let mut candidates: Vec<PathBuf> = self.mapped(path).map(PathBuf::from).collect();
-        let names: Vec<&str> = path
-            .split('/')
-            .filter(|name| !matches!(*name, "" | "." | ".."))
-            .collect();
+        let names = path.split('/');
+        let names = names.filter(|name| !matches!(*name, "" | "." | ".."));
+        let names: Vec<&str> = names.collect();
         for root in &self.roots {
             candidates.extend((0..names.len()).map(|first| root.join(names[first..].join("/"))));
         }
@@ -101,11 +98,8 @@ fn read(path: &Path) -> anyhow::Result<(String, Option<SystemTime>)> {
     if metadata.len() > MAX_SIZE {
         bail!("too large: {} bytes", metadata.len());
     }
-    let bytes = fs::read(path)?;
-    Ok((
-        String::from_utf8_lossy(&bytes).into_owned(),
-        metadata.modified().ok(),
-    ))
+    let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
+    Ok((text, metadata.modified().ok()))
 }
 
 #[cfg(test)]
@@ -126,28 +120,20 @@ mod tests {
         assert!(by_root.find("/build/lib/kernels/a.hip").missing.is_some());
         by_root.roots.push(dir.path().to_owned());
         let found = by_root.find("/build/lib/kernels/a.hip");
-        assert_eq!(
-            (found.text.as_deref(), found.read_from),
-            (Some("text"), Some(path.clone()))
-        );
+        assert_eq!(found.text.as_deref(), Some("text"));
+        assert_eq!(found.read_from.as_ref(), Some(&path));
         let mut by_map = finder(dir.path());
-        by_map
-            .maps
-            .push(("/build".to_owned(), dir.path().display().to_string()));
-        assert_eq!(
-            by_map.find("/build/lib/kernels/a.hip").read_from,
-            Some(path)
-        );
+        let target = dir.path().display().to_string();
+        by_map.maps.push(("/build".to_owned(), target.clone()));
+        let found = by_map.find("/build/lib/kernels/a.hip");
+        assert_eq!(found.read_from, Some(path));
         let other = by_map.find("/builds/lib/kernels/a.hip");
         assert!(other.missing.is_some());
         assert_eq!(other.location, "/builds/lib/kernels/a.hip");
         // The map also applies to sources that do not exist here.
         let missing = by_map.find("/build/lib/none.hip");
         assert!(missing.missing.is_some() && missing.read_from.is_none());
-        assert_eq!(
-            missing.location,
-            dir.path().join("lib/none.hip").display().to_string()
-        );
+        assert_eq!(missing.location, format!("{target}/lib/none.hip"));
     }
 
     #[test]

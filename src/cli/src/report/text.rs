@@ -9,22 +9,17 @@ use std::path::Path;
 /// The path of the report, and the totals.
 pub fn totals(path: &Path, report: &Report) -> String {
     let totals = report.overall();
-    let text = |ratio: Ratio| {
-        format!(
-            "{} ({} of {})",
-            ratio.percent_text(),
-            ratio.covered,
-            ratio.total
-        )
-    };
-    format!(
-        "{}: lines {}, branches {}, functions {}, kernels {}\n",
-        path.display(),
-        text(totals.lines),
-        text(totals.branches),
-        text(totals.functions),
-        text(report.kernel_coverage)
-    )
+    let each = [
+        ("lines", totals.lines),
+        ("branches", totals.branches),
+        ("functions", totals.functions),
+        ("kernels", report.kernel_coverage),
+    ];
+    let each = each.map(|(what, ratio)| {
+        let percent = ratio.percent_text();
+        format!("{what} {percent} ({} of {})", ratio.covered, ratio.total)
+    });
+    format!("{}: {}\n", path.display(), each.join(", "))
 }
 
 pub fn report(report: &Report) -> String {
@@ -52,7 +47,6 @@ pub fn report(report: &Report) -> String {
     text
 }
 
-/// The calls and times of each process.
 fn traces(report: &Report) -> String {
     let mut table = Table::new(&["Calls", "Time", "Process", "Trace"], &[3]);
     for trace in &report.traces {
@@ -66,7 +60,7 @@ fn traces(report: &Report) -> String {
     table.text(false)
 }
 
-/// What changed since an earlier report. `name` formats paths and names.
+/// The differences from an earlier report. `name` formats paths and names.
 pub fn changes(baseline: &Comparison, name: &dyn Fn(&str) -> String) -> String {
     let mut text = format!(
         "Compared with {}: {}\n",
@@ -85,19 +79,17 @@ pub fn changes(baseline: &Comparison, name: &dyn Fn(&str) -> String) -> String {
     };
     for file in &baseline.files {
         let (before, after) = (shown(file.before), shown(file.after));
-        let change = match before == after {
-            true => format!("{after} (branches or functions differ)"),
-            false => format!("{before} → {after}"),
+        let change = if before == after {
+            format!("{after} (branches or functions differ)")
+        } else {
+            format!("{before} → {after}")
         };
         item(format!("{}: {change}", name(&file.path)));
     }
     for function in &baseline.functions {
         let kernel = if function.kernel { "kernel " } else { "" };
-        item(format!(
-            "{kernel}{}: {}",
-            name(&function.name),
-            function.change.text()
-        ));
+        let change = function.change.text();
+        item(format!("{kernel}{}: {change}", name(&function.name)));
     }
     text
 }
@@ -168,15 +160,10 @@ fn files(report: &Report) -> String {
     for file in &report.files {
         push(file.device, file.location().to_owned());
     }
-    push(
-        Some(report.device),
-        "all files, all architectures".to_owned(),
-    );
-    for column in report
-        .columns
-        .iter()
-        .filter(|column| column.ran && !column.host)
-    {
+    let all = "all files, all architectures";
+    push(Some(report.device), all.to_owned());
+    let columns = report.columns.iter();
+    for column in columns.filter(|column| column.ran && !column.host) {
         push(Some(column.totals), format!("all files, {}", column.name));
     }
     if report.host.is_some() {
@@ -193,9 +180,9 @@ fn files(report: &Report) -> String {
 fn ratio(ratio: Option<Ratio>) -> [String; 2] {
     match ratio.filter(|ratio| ratio.total > 0) {
         None => ["–".to_owned(), String::new()],
-        Some(ratio) => [
-            ratio.percent_text(),
-            format!("{}/{}", ratio.covered, ratio.total),
-        ],
+        Some(ratio) => {
+            let fraction = format!("{}/{}", ratio.covered, ratio.total);
+            [ratio.percent_text(), fraction]
+        }
     }
 }

@@ -33,37 +33,22 @@ impl Options {
     /// host.
     pub fn failures(&self, report: &Report) -> Vec<String> {
         let totals = report.overall();
-        let kernels = report.kernel_coverage;
         let checks = [
-            ("lines", "lines", totals.lines, self.fail_under_lines),
-            (
-                "functions",
-                "functions",
-                totals.functions,
-                self.fail_under_functions,
-            ),
-            (
-                "branches",
-                "branches",
-                totals.branches,
-                self.fail_under_branches,
-            ),
-            (
-                "kernels",
-                "instrumented kernels",
-                kernels,
-                self.fail_under_kernels,
-            ),
+            ("lines", totals.lines, self.fail_under_lines),
+            ("functions", totals.functions, self.fail_under_functions),
+            ("branches", totals.branches, self.fail_under_branches),
+            ("kernels", report.kernel_coverage, self.fail_under_kernels),
         ];
         let checks = checks.into_iter();
         checks
-            .filter_map(|(option, what, ratio, threshold)| failure(option, what, ratio, threshold?))
+            .filter_map(|(option, ratio, threshold)| failure(option, ratio, threshold?))
             .collect()
     }
 }
 
-fn failure(option: &str, what: &str, ratio: Ratio, threshold: f64) -> Option<String> {
+fn failure(option: &str, ratio: Ratio, threshold: f64) -> Option<String> {
     let required = format!("--fail-under-{option} requires {threshold} %");
+    let what = option.replace("kernels", "instrumented kernels");
     match ratio.percent() {
         // Code without conditions has no branches. But a report without lines, functions or kernels shows nothing.
         None if option == "branches" => None,
@@ -78,7 +63,6 @@ fn failure(option: &str, what: &str, ratio: Ratio, threshold: f64) -> Option<Str
     }
 }
 
-/// Reports the failures.
 pub fn print(failures: &[String], console: &mut Console) {
     for failure in failures {
         console.report(&Diagnostic::new(Severity::Error, failure));
@@ -93,7 +77,7 @@ mod tests {
     fn a_threshold_is_compared_with_the_exact_percentage() {
         let check = |covered, total, threshold| {
             let ratio = Ratio { covered, total };
-            failure("lines", "lines", ratio, threshold)
+            failure("lines", ratio, threshold)
         };
         assert_eq!(check(18, 19, 94.7), None);
         assert_eq!(
@@ -104,10 +88,7 @@ mod tests {
         assert_eq!(check(7, 7, 100.0), None);
         assert!(check(9999, 10000, 100.0).unwrap().contains("99.9 %"));
         assert!(check(0, 0, 0.0).unwrap().contains("no lines"));
-        assert_eq!(
-            failure("branches", "branches", Ratio::default(), 100.0),
-            None
-        );
+        assert_eq!(failure("branches", Ratio::default(), 100.0), None);
     }
 
     #[test]

@@ -4,9 +4,8 @@ use crate::console::Console;
 use crate::names::Naming;
 use crate::trace_reader::{self, Checks, Record};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// A trace.
 #[derive(Debug)]
 pub struct Trace {
     pub path: String,
@@ -17,8 +16,7 @@ pub struct Trace {
     pub is_complete: bool,
 }
 
-/// The dispatches of a kernel.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Dispatches {
     pub calls: u64,
     /// Number of dispatches without times.
@@ -39,11 +37,7 @@ impl Dispatches {
     }
 }
 
-pub fn read_all(paths: &[PathBuf], console: &mut Console) -> anyhow::Result<Vec<Trace>> {
-    paths.iter().map(|path| read(path, console)).collect()
-}
-
-fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
+pub fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
     // By kernel and agent ID, so that names are looked up once per kernel and not once per dispatch.
     let mut by_id: HashMap<(u32, u32), Dispatches> = HashMap::new();
     let take = |record: &Record, trace: &mut trace_reader::Trace| {

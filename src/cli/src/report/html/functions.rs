@@ -9,7 +9,6 @@ use crate::report::model::{Cell, Definition, FunctionCoverage, entered};
 use maud::{Markup, html};
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 /// A template with more instances has a page of them. The others are in its row.
 const IN_ROW: usize = 10;
@@ -18,19 +17,19 @@ const NAMES_IN_ROW: usize = 4000;
 
 impl Pages<'_> {
     /// Writes the pages of functions and of instances. `sources` has the pages of source lines.
-    pub fn write_functions(&self, dir: &Path, sources: &Sources) -> io::Result<()> {
+    pub fn write_functions(&self, sources: &Sources) -> io::Result<()> {
         let report = self.report;
-        for (index, definition) in report.definitions.iter().enumerate() {
-            if let Some(path) = self.instances_page(index, definition) {
-                std::fs::create_dir_all(dir.join("instances"))?;
-                self.write_instances(dir, &path, definition, sources)?;
+        for index in 0..report.definitions.len() {
+            if let Some(path) = self.instances_page(index) {
+                std::fs::create_dir_all(self.dir.join("instances"))?;
+                self.write_instances(index, &path, sources)?;
             }
         }
         let rows = report.definitions.iter().enumerate();
         let rows = rows.map(|(index, definition)| {
             html! {
                 tr {
-                    th scope="row" { (self.definition(Depth::Top, index, definition, sources)) }
+                    th scope="row" { (self.definition(Depth::Top, index, sources)) }
                     td { (location(report, self.first(definition))) }
                     @for cell in &definition.columns { (count(*cell)) }
                     (ratio(definition.lines)) (ratio(definition.branches))
@@ -51,7 +50,7 @@ impl Pages<'_> {
             let name = path.rsplit('/').next().unwrap_or_default();
             format!("{} ({name})", page + 1)
         };
-        self.write_list(dir, "functions.html", "Functions", &hint, &list, label)
+        self.write_list("functions.html", "Functions", &hint, &list, label)
     }
 
     /// The headings of a table of functions: `first`, and then all that is counted.
@@ -64,13 +63,13 @@ impl Pages<'_> {
         head(&headings)
     }
 
-    /// The first instance of a definition.
     fn first(&self, definition: &Definition) -> &FunctionCoverage {
         &self.report.functions[definition.instances.start]
     }
 
     /// The path of the page with the instances of a definition, if there are too many for its row.
-    fn instances_page(&self, index: usize, definition: &Definition) -> Option<String> {
+    fn instances_page(&self, index: usize) -> Option<String> {
+        let definition = &self.report.definitions[index];
         let instances = &self.report.functions[definition.instances.clone()];
         let names: usize = instances.iter().map(|own| own.name.len()).sum();
         let is_long = instances.len() > IN_ROW || names > NAMES_IN_ROW;
@@ -79,28 +78,20 @@ impl Pages<'_> {
     }
 
     /// The name of a function, with its properties, and its instances if it is a template.
-    pub fn definition(
-        &self,
-        depth: Depth,
-        index: usize,
-        definition: &Definition,
-        sources: &Sources,
-    ) -> Markup {
+    pub fn definition(&self, depth: Depth, index: usize, sources: &Sources) -> Markup {
+        let definition = &self.report.definitions[index];
         let instances = &self.report.functions[definition.instances.clone()];
         let all = |has: fn(&FunctionCoverage) -> bool| instances.iter().all(has);
         let first = self.first(definition);
         let page = sources.line(depth, first.file, first.line);
-        let summary = format!(
-            "{}, {} ran",
-            plural(instances.len(), "instance"),
-            definition.ran
-        );
+        let number = plural(instances.len(), "instance");
+        let summary = format!("{number}, {} ran", definition.ran);
         html! {
             (function_name(&definition.name, Some(&page)))
             @if all(|own| own.kernel) { " " span.tag { "kernel" } }
             @if all(|own| own.unused) { " " span.tag { "not called" } }
             @if instances.iter().any(|own| own.mismatched) { " " span.tag.bad { "counts lost" } }
-            @match self.instances_page(index, definition) {
+            @match self.instances_page(index) {
                 Some(page) => div.instances { a href=(depth.link(&page)) { (summary) } },
                 None if instances.len() > 1 => details.instances {
                     summary { (summary) }
@@ -121,26 +112,19 @@ impl Pages<'_> {
     /// How often a function was entered in all columns that ran, and its lines.
     fn entered(&self, function: &FunctionCoverage) -> String {
         let lines = function.lines;
-        match entered(function.count, &function.columns) {
-            Some(Cell::Count(0)) => "never ran".to_owned(),
-            Some(Cell::Count(count)) => format!(
-                "entered {}, lines {}/{}",
-                grouped(count),
-                lines.covered,
-                lines.total
-            ),
-            Some(Cell::NotRun(_)) | None => "not run".to_owned(),
+        match entered(function.count, &function.columns).and_then(Cell::count) {
+            None => "not run".to_owned(),
+            Some(0) => "never ran".to_owned(),
+            Some(count) => {
+                let count = grouped(count);
+                format!("entered {count}, lines {}/{}", lines.covered, lines.total)
+            }
         }
     }
 
-    fn write_instances(
-        &self,
-        dir: &Path,
-        path: &str,
-        definition: &Definition,
-        sources: &Sources,
-    ) -> io::Result<()> {
+    fn write_instances(&self, index: usize, path: &str, sources: &Sources) -> io::Result<()> {
         let report = self.report;
+        let definition = &report.definitions[index];
         let instances = &report.functions[definition.instances.clone()];
         let rows = instances.iter().enumerate().map(|(n, own)| {
             html! {
@@ -167,7 +151,7 @@ impl Pages<'_> {
             }
         };
         let number = |page: usize, _| (page + 1).to_string();
-        self.write_list(dir, path, &definition.name, &hint, &list, number)
+        self.write_list(path, &definition.name, &hint, &list, number)
     }
 }
 

@@ -1,24 +1,21 @@
 //! Lists that can be long. A page has at most 1 MB, so a list has as many pages as it needs, and a page that is not only
 //! about the list has the first part of it.
 
-use super::pages::{Depth, Pages};
-use super::widgets::{footer, grouped};
+use super::pages::Pages;
+use super::widgets::grouped;
 use maud::{Markup, html};
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 /// The size of the rows on a page of a list, in bytes. The rest of a page has at most 300 kB.
 const PAGE: usize = 700_000;
 /// The size of the rows of a list on another page.
 const PART: usize = 100_000;
 
-/// A table.
 pub struct List {
     /// The class of the table.
     pub class: &'static str,
     pub caption: String,
-    /// The row of headings.
     pub head: Markup,
     pub rows: Vec<Markup>,
 }
@@ -31,6 +28,11 @@ impl List {
             head,
             rows: rows.into_iter().collect(),
         }
+    }
+
+    /// The table with all rows.
+    pub fn complete(&self) -> Markup {
+        self.table(0..self.rows.len())
     }
 
     /// The rows of each page.
@@ -103,17 +105,12 @@ impl Pages<'_> {
     /// Writes the pages of a list. `label` names a page by its rows.
     pub fn write_list(
         &self,
-        dir: &Path,
         path: &str,
         title: &str,
         hint: &Markup,
         list: &List,
         label: impl Fn(usize, Range<usize>) -> String,
     ) -> io::Result<()> {
-        let depth = match path.contains('/') {
-            true => Depth::Below,
-            false => Depth::Top,
-        };
         let pages = list.pages();
         let labels = pages.iter().cloned().enumerate();
         let labels: Vec<String> = labels.map(|(page, rows)| label(page, rows)).collect();
@@ -124,25 +121,20 @@ impl Pages<'_> {
                 (links(path, page, &labels))
                 (list.table(rows))
                 (links(path, page, &labels))
-                (footer(&self.origin))
             };
-            let page = dir.join(nth(path, page));
-            std::fs::write(page, self.page(depth, title, body).into_string())?;
+            self.write(&nth(path, page), title, body)?;
         }
         Ok(())
     }
 
     /// A list on a page about more than the list. If it is long, only its first rows are on that page, and pages of its
     /// own in the same directory, which this function writes, have all of them.
-    pub fn part(&self, dir: &Path, path: &str, hint: &Markup, list: &List) -> io::Result<Markup> {
+    pub fn part(&self, path: &str, hint: &Markup, list: &List) -> io::Result<Markup> {
         let all = list.rows.len();
-        let shown = match all {
-            0 => 0,
-            _ => list.fitting(0, PART),
-        };
+        let shown = list.fitting(0, PART).min(all);
         if shown < all {
             let number = |page: usize, _| (page + 1).to_string();
-            self.write_list(dir, path, &list.caption, hint, list, number)?;
+            self.write_list(path, &list.caption, hint, list, number)?;
         }
         Ok(html! {
             (list.table(0..shown))

@@ -4,6 +4,8 @@ use super::origin::Origin;
 use crate::console::Severity;
 use crate::report::model::Report;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::io;
+use std::path::Path;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("sort.js");
@@ -17,6 +19,11 @@ pub enum Depth {
 }
 
 impl Depth {
+    fn of(path: &str) -> Depth {
+        let is_below = path.contains('/');
+        if is_below { Depth::Below } else { Depth::Top }
+    }
+
     /// A link from a page to a path in the directory of the report.
     pub fn link(self, path: &str) -> String {
         match self {
@@ -34,23 +41,26 @@ pub fn page_name(index: usize, path: &str) -> String {
 
 /// The name with only those characters that are safe in file systems and URLs.
 pub fn plain_name(name: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
-            c
-        } else {
-            '_'
-        }
-    };
-    name.chars().take(60).map(plain).collect()
+    let is_unsafe = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-');
+    let beginning: String = name.chars().take(60).collect();
+    beginning.replace(is_unsafe, "_")
 }
 
 pub struct Pages<'a> {
     pub report: &'a Report,
     pub origin: Origin,
+    /// The directory to write to.
+    pub dir: &'a Path,
 }
 
 impl Pages<'_> {
-    pub fn page(&self, depth: Depth, title: &str, body: Markup) -> Markup {
+    /// Writes a page to this path, relative to the directory.
+    pub fn write(&self, path: &str, title: &str, body: Markup) -> io::Result<()> {
+        let page = self.page(Depth::of(path), title, body);
+        std::fs::write(self.dir.join(path), page.into_string())
+    }
+
+    fn page(&self, depth: Depth, title: &str, body: Markup) -> Markup {
         let index = depth.link("index.html");
         html! {
             (DOCTYPE)
@@ -77,9 +87,19 @@ impl Pages<'_> {
                         a href=(format!("{index}#files")) { "Files" }
                         a href=(depth.link("functions.html")) { "Functions" }
                     }
-                    main id="main" { (body) }
+                    main id="main" { (body) (self.footer()) }
                     script { (PreEscaped(SCRIPT)) }
                 }
+            }
+        }
+    }
+
+    fn footer(&self) -> Markup {
+        html! {
+            footer {
+                "Made by devprof " (env!("CARGO_PKG_VERSION")) " on " (self.origin.time)
+                @if let Some(commit) = &self.origin.commit { ", at commit " code { (commit) } }
+                ", with " code { (self.origin.command) }
             }
         }
     }

@@ -2,19 +2,21 @@
 
 use super::list::{List, links, nth};
 use super::pages::{Depth, Pages, page_name};
-use super::widgets::{card, count, footer, grouped, head, number, ratio};
+use super::widgets::{card, count, grouped, head, number, ratio};
 use crate::readable::plural;
-use crate::report::model::{Cell, Condition, Definition, File, Line, Report, entered};
+use crate::report::model::{Cell, Condition, File, Line, Report, entered};
 use maud::{Markup, html};
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 /// The longest part of a line that is shown, in bytes.
 const MAX_TEXT: usize = 10_000;
 /// How many links to lines that never ran a page has.
 const MAX_JUMPS: usize = 200;
+
+/// The class of a line that never ran.
+const MISSED: &str = "miss";
 
 /// The pages of all files, for links to lines.
 #[derive(Default)]
@@ -36,18 +38,17 @@ impl Sources {
 }
 
 impl Pages<'_> {
-    /// Writes the pages of all files.
-    pub fn write_sources(&self, dir: &Path) -> io::Result<Sources> {
-        std::fs::create_dir(dir.join("files"))?;
+    pub fn write_sources(&self) -> io::Result<Sources> {
+        std::fs::create_dir(self.dir.join("files"))?;
         let mut sources = Sources::default();
         for index in 0..self.report.files.len() {
-            self.write_source(dir, index, &mut sources)?;
+            self.write_source(index, &mut sources)?;
         }
         Ok(sources)
     }
 
     /// Writes the pages of a file, of which most have one, and adds them to `sources`.
-    fn write_source(&self, dir: &Path, index: usize, sources: &mut Sources) -> io::Result<()> {
+    fn write_source(&self, index: usize, sources: &mut Sources) -> io::Result<()> {
         let file = &self.report.files[index];
         let path = page_name(index, &file.path);
         let name = file.path.rsplit('/').next().unwrap_or_default();
@@ -56,10 +57,9 @@ impl Pages<'_> {
         let mut pages = list.pages();
         let starts = pages.iter().map(|rows| numbers[rows.start]).collect();
         sources.files.push((path.clone(), starts));
-        let ends = pages
-            .iter()
-            .map(|rows| format!("{}–{}", numbers[rows.start], numbers[rows.end - 1]));
-        let labels: Vec<String> = ends.collect();
+        let label =
+            |rows: &Range<usize>| format!("{}–{}", numbers[rows.start], numbers[rows.end - 1]);
+        let labels: Vec<String> = pages.iter().map(label).collect();
         // A source without lines has a page, too.
         if pages.is_empty() {
             pages.push(0..0);
@@ -69,36 +69,25 @@ impl Pages<'_> {
             let body = html! {
                 h1 { (name) }
                 p.path { code { (file.path) } }
-                @if first { (summary(file)) (view.uncovered(index, sources)) (self.own_functions(dir, index, &path, sources)?) }
+                @if first { (summary(file)) (view.uncovered(index, sources)) (self.own_functions(index, &path, sources)?) }
                 (links(&path, page, &labels))
                 (view.table(&list, rows))
                 (links(&path, page, &labels))
-                (footer(&self.origin))
             };
-            let body = self.page(Depth::Below, &format!("{name} – coverage"), body);
-            std::fs::write(dir.join(nth(&path, page)), body.into_string())?;
+            self.write(&nth(&path, page), &format!("{name} – coverage"), body)?;
         }
         Ok(())
     }
 
-    /// The functions of a file.
-    fn own_functions(
-        &self,
-        dir: &Path,
-        file: usize,
-        path: &str,
-        sources: &Sources,
-    ) -> io::Result<Markup> {
+    fn own_functions(&self, file: usize, path: &str, sources: &Sources) -> io::Result<Markup> {
         let report = self.report;
-        let of = |definition: &Definition| report.functions[definition.instances.start].file;
-        let start = report.definitions.partition_point(|own| of(own) < file);
-        let end = report.definitions.partition_point(|own| of(own) <= file);
-        let rows = (start..end).map(|index| {
+        let definitions = report.definitions_of(file);
+        let rows = definitions.clone().map(|index| {
             let definition = &report.definitions[index];
             let line = report.functions[definition.instances.start].line;
             html! {
                 tr {
-                    th scope="row" { (self.definition(Depth::Below, index, definition, sources)) }
+                    th scope="row" { (self.definition(Depth::Below, index, sources)) }
                     (number(u64::from(line)))
                     (count(entered(definition.count, &definition.columns)))
                     (ratio(definition.lines)) (ratio(definition.branches))
@@ -109,11 +98,11 @@ impl Pages<'_> {
         let list = List::sorted("Functions of this file", head, rows);
         let path = path.strip_suffix(".html").unwrap_or(path);
         let path = format!("{path}.functions.html");
-        let table = self.part(dir, &path, &html! {}, &list)?;
+        let table = self.part(&path, &html! {}, &list)?;
         Ok(html! {
-            @if start < end {
+            @if !definitions.is_empty() {
                 details {
-                    summary { (plural(end - start, "function")) }
+                    summary { (plural(definitions.len(), "function")) }
                     (table)
                 }
             }
@@ -121,7 +110,7 @@ impl Pages<'_> {
     }
 }
 
-/// What is known about a file, except for its lines.
+/// Facts about a file, except for its lines.
 fn summary(file: &File) -> Markup {
     html! {
         @if let Some(why) = &file.source.missing {
@@ -148,15 +137,9 @@ fn summary(file: &File) -> Markup {
 
 /// Whether to show a column's count of a line. Columns that did not run are shown if all columns with code did not run.
 fn has_cell(line: &Line, column: usize) -> bool {
-    match line.columns[column] {
-        None => false,
-        Some(Cell::Count(_)) => true,
-        Some(Cell::NotRun(_)) => line
-            .columns
-            .iter()
-            .flatten()
-            .all(|cell| matches!(cell, Cell::NotRun(_))),
-    }
+    let mut all = line.columns.iter().flatten();
+    line.columns[column]
+        .is_some_and(|cell| cell.count().is_some() || all.all(|cell| cell.count().is_none()))
 }
 
 /// The lines of a file with their counts.
@@ -169,38 +152,13 @@ struct View<'a> {
     has_sum: bool,
 }
 
-/// The coverage of a line, which determines its color.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LineState {
-    Hit,
-    Miss,
-    /// It ran, but a condition on it was never true or never false.
-    Partial,
-    /// Only architectures that did not run have it.
-    NotRun,
-}
-
-impl LineState {
-    fn class(self) -> &'static str {
-        match self {
-            LineState::Hit => "hit",
-            LineState::Miss => "miss",
-            LineState::Partial => "part",
-            LineState::NotRun => "off",
-        }
-    }
-}
-
 impl<'a> View<'a> {
     fn new(report: &'a Report, file: &'a File) -> View<'a> {
         // The columns in which the file has code, and their sum if there are several.
-        let columns: Vec<usize> = (0..report.columns.len())
-            .filter(|&column| file.lines.iter().any(|line| has_cell(line, column)))
-            .collect();
-        let summands = columns
-            .iter()
-            .filter(|&&column| report.columns[column].ran && !report.columns[column].host)
-            .count();
+        let has_code = |column: &usize| file.lines.iter().any(|line| has_cell(line, *column));
+        let columns: Vec<usize> = (0..report.columns.len()).filter(has_code).collect();
+        let shown = columns.iter().map(|&column| &report.columns[column]);
+        let summands = shown.filter(|column| column.ran && !column.host).count();
         View {
             report,
             file,
@@ -209,44 +167,41 @@ impl<'a> View<'a> {
         }
     }
 
-    fn state(&self, line: &Line) -> LineState {
+    /// The class of a line, which determines its color.
+    fn class(&self, line: &Line) -> &'static str {
         let host = self.report.columns.iter().position(|column| column.host);
-        let on_host = || match line.columns[host?] {
-            Some(Cell::Count(count)) => Some(count),
-            _ => None,
-        };
+        let on_host = || line.columns[host?]?.count();
         let is_partial = |condition: &Condition| {
             let counts = condition.device.or_else(|| condition.columns[host?]);
             counts.is_some_and(|(taken, not)| (taken == 0) != (not == 0))
         };
         match line.device.or_else(on_host) {
-            None => LineState::NotRun,
-            Some(0) => LineState::Miss,
-            Some(_) if line.branches.iter().any(is_partial) => LineState::Partial,
-            Some(_) => LineState::Hit,
+            // Only architectures that did not run have it.
+            None => "off",
+            Some(0) => MISSED,
+            // It ran, but a condition on it was never true or never false.
+            Some(_) if line.branches.iter().any(is_partial) => "part",
+            Some(_) => "hit",
         }
     }
 
     /// Links to the lines that never ran.
     fn uncovered(&self, file: usize, sources: &Sources) -> Markup {
-        let mut spans: Vec<(u32, u32)> = Vec::new();
-        let mut last_was_missed = false;
-        for line in &self.file.lines {
-            let is_missed = self.state(line) == LineState::Miss;
-            match spans.last_mut() {
-                Some(span) if is_missed && last_was_missed => span.1 = line.number,
-                _ if is_missed => spans.push((line.number, line.number)),
-                _ => {}
-            }
-            last_was_missed = is_missed;
-        }
+        let is_missed = |line: &Line| self.class(line) == MISSED;
+        let groups = self
+            .file
+            .lines
+            .chunk_by(|one, next| is_missed(one) == is_missed(next));
+        let missed = groups.filter(|lines| is_missed(&lines[0]));
+        let spans: Vec<&[Line]> = missed.collect();
         html! {
             @if !spans.is_empty() {
                 p.jumps {
                     "Never ran: "
-                    @for (n, (first, last)) in spans.iter().take(MAX_JUMPS).enumerate() {
+                    @for (n, lines) in spans.iter().take(MAX_JUMPS).enumerate() {
+                        @let (first, last) = (lines[0].number, lines[lines.len() - 1].number);
                         @if n > 0 { ", " }
-                        a href=(sources.line(Depth::Below, file, *first)) {
+                        a href=(sources.line(Depth::Below, file, first)) {
                             (first) @if last > first { "–" (last) }
                         }
                     }
@@ -277,28 +232,21 @@ impl<'a> View<'a> {
                 }
             }
         };
-        let rows = known.iter();
+        let row =
+            |&(number, line, text): &(u32, Option<&Line>, &str)| self.line(number, line, text);
         let list = List {
             class: "source",
-            caption: "Source".to_owned(),
-            head,
-            rows: rows
-                .map(|&(number, line, text)| self.line(number, line, text))
-                .collect(),
+            ..List::sorted("Source", head, known.iter().map(row))
         };
         (known.iter().map(|&(number, ..)| number).collect(), list)
     }
 
-    /// Some of the rows, and what a reader must know about them.
+    /// Some of the rows, and hints for the reader.
     fn table(&self, list: &List, rows: Range<usize>) -> Markup {
         let host = self.report.columns.iter().any(|column| column.host);
         let last = self.file.lines.last().map_or(0, |line| line.number);
-        let known = self
-            .file
-            .source
-            .text
-            .as_deref()
-            .map(|text| text.lines().count());
+        let text = self.file.source.text.as_deref();
+        let known = text.map(|text| text.lines().count());
         html! {
             @if self.file.lines.iter().any(|line| !line.branches.is_empty()) {
                 label.toggle { input type="checkbox" id="branches"; " Show conditions that were both true and false" }
@@ -312,7 +260,7 @@ impl<'a> View<'a> {
     }
 
     fn line(&self, number: u32, line: Option<&Line>, text: &str) -> Markup {
-        let class = line.map_or("", |line| self.state(line).class());
+        let class = line.map_or("", |line| self.class(line));
         html! {
             tr class=(class) id=(format!("L{number}")) {
                 th.n scope="row" { a href=(format!("#L{number}")) { (number) } }
@@ -328,14 +276,10 @@ impl<'a> View<'a> {
 
     fn condition(&self, number: u32, condition: &Condition, text: &str) -> Markup {
         let source = condition_text(number, condition, text);
-        let mut counts = condition
-            .columns
-            .iter()
-            .copied()
-            .chain([condition.device])
-            .flatten();
+        let columns = condition.columns.iter().flatten();
+        let mut counts = columns.chain(&condition.device);
         // By default, conditions are shown only if they are partially covered.
-        let is_partial = counts.any(|(taken, not)| (taken == 0) != (not == 0));
+        let is_partial = counts.any(|&(taken, not)| (taken == 0) != (not == 0));
         html! {
             tr class=(if is_partial { "br" } else { "br usual" }) {
                 td {}
@@ -352,22 +296,20 @@ impl<'a> View<'a> {
 
 /// The text, or the beginning of a long one.
 fn cut(text: &str) -> Cow<'_, str> {
-    match text.len() > MAX_TEXT {
-        true => format!("{} …", &text[..text.floor_char_boundary(MAX_TEXT)]).into(),
-        false => text.into(),
+    if text.len() > MAX_TEXT {
+        return format!("{} …", &text[..text.floor_char_boundary(MAX_TEXT)]).into();
     }
+    text.into()
 }
 
 /// The source text of a condition that starts on a line, up to the end of the line. Columns are in bytes.
 fn condition_text<'a>(number: u32, condition: &Condition, text: &'a str) -> &'a str {
     let start = condition.column.saturating_sub(1) as usize;
-    let end = match condition.end.0 == number {
-        true => condition.end.1.saturating_sub(1) as usize,
-        false => text.len(),
-    };
-    text.get(start..end.min(text.len()))
-        .unwrap_or_default()
-        .trim()
+    let mut end = text.len();
+    if condition.end.0 == number {
+        end = end.min(condition.end.1.saturating_sub(1) as usize);
+    }
+    text.get(start..end).unwrap_or_default().trim()
 }
 
 /// A cell with the two counts of a condition.

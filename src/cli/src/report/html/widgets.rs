@@ -1,6 +1,5 @@
 //! Parts that several pages have.
 
-use super::origin::Origin;
 use crate::console::Severity;
 use crate::readable;
 use crate::report::model::{Cell, FunctionCoverage, Kernel, Note, Ratio, Report, Totals};
@@ -63,16 +62,7 @@ pub fn location(report: &Report, function: &FunctionCoverage) -> Markup {
     html! { code.location { (name) ":" (function.line) } }
 }
 
-/// A sortable table, which scrolls horizontally if the window is narrow.
-pub fn table(caption: &str, rows: Markup) -> Markup {
-    html! {
-        div.scroll role="region" aria-label=(caption) tabindex="0" {
-            table.sorted { caption { (caption) } (rows) }
-        }
-    }
-}
-
-/// The headings of columns. Those of numbers have the prefix #.
+/// The headings of columns. Columns of numbers have the prefix #.
 pub fn head(names: &[&str]) -> Markup {
     html! {
         thead {
@@ -158,17 +148,17 @@ pub fn grouped(n: u64) -> String {
     readable::grouped(n.into(), '\u{202f}')
 }
 
-/// The longest name that is shown whole, in characters.
-const WHOLE: usize = 100;
-/// What is shown of longer names: characters of the beginning and the end. The end has the arguments of templates and the
-/// parameters, which tell instances apart.
+/// The longest name that is shown completely, in characters.
+const COMPLETE: usize = 100;
+/// How many characters of the beginning and the end of longer names are shown. The end has the arguments of templates and
+/// the parameters, in which instances differ.
 const BEGIN: usize = 60;
 const END: usize = 30;
 
 /// The longest name that is on a page at all, in bytes. `report.json` has longer ones.
 const MAX_NAME: usize = 20_000;
 
-/// The name of a function, a link if `page` is given. A long one is shortened, and shown whole on demand.
+/// The name of a function, a link if `page` is given. A long one is shortened, and shown completely on demand.
 pub fn function_name(name: &str, page: Option<&str>) -> Markup {
     let link = |text: &str| {
         html! {
@@ -178,7 +168,7 @@ pub fn function_name(name: &str, page: Option<&str>) -> Markup {
             }
         }
     };
-    if name.chars().nth(WHOLE).is_none() {
+    if name.chars().nth(COMPLETE).is_none() {
         return link(name);
     }
     html! {
@@ -195,7 +185,7 @@ fn full_name(name: &str) -> Markup {
     }
 }
 
-/// What is shown of an instance's name, in characters: in front of and from the position where it differs from others.
+/// How many characters of an instance's name are shown in front of and from the position where it differs from others.
 const BEFORE: usize = 30;
 const FROM: usize = 150;
 
@@ -212,7 +202,7 @@ pub fn instance_name(previous: Option<&str>, name: &str, next: Option<&str>) -> 
     let (begin, end) = (BEGIN, characters.len().saturating_sub(END));
     let start = differs.saturating_sub(BEFORE).max(begin);
     let stop = (differs + FROM).min(end);
-    if characters.len() <= WHOLE || start >= stop {
+    if characters.len() <= COMPLETE || start >= stop {
         return function_name(name, None);
     }
     let part = |from: usize, to: usize| characters[from..to].iter().collect::<String>();
@@ -224,32 +214,22 @@ pub fn instance_name(previous: Option<&str>, name: &str, next: Option<&str>) -> 
         gap(stop, end),
         &part(end, characters.len()),
     ];
-    let is_whole = start == begin && stop == end;
+    let is_complete = start == begin && stop == end;
     html! {
         code { (shown.concat()) }
-        @if !is_whole { " " (full_name(name)) }
+        @if !is_complete { " " (full_name(name)) }
     }
 }
 
 /// The beginning and the end of a long name.
 fn shortened(name: &str) -> Cow<'_, str> {
     let start = |(at, _)| at;
-    if name.char_indices().nth(WHOLE).is_none() {
+    if name.char_indices().nth(COMPLETE).is_none() {
         return name.into();
     }
     let begin = name.char_indices().nth(BEGIN).map_or(name.len(), start);
     let end = name.char_indices().nth_back(END - 1).map_or(0, start);
     format!("{} … {}", &name[..begin], &name[end..]).into()
-}
-
-pub fn footer(origin: &Origin) -> Markup {
-    html! {
-        footer {
-            "Made by devprof " (env!("CARGO_PKG_VERSION")) " on " (origin.time)
-            @if let Some(commit) = &origin.commit { ", at commit " code { (commit) } }
-            ", with " code { (origin.command) }
-        }
-    }
 }
 
 #[cfg(test)]
