@@ -62,6 +62,19 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Checks the address of an atomic access of `size` bytes.
+    #[inline]
+    pub(crate) fn check_alignment(address: u64, size: usize) -> Result<(), Fault> {
+        if address.is_multiple_of(size as u64) {
+            return Ok(());
+        }
+        Err(Fault::Alignment {
+            address,
+            size,
+            lane: None,
+        })
+    }
+
     /// The same fault, with its lane.
     pub(crate) fn in_lane(mut self, number: usize) -> Fault {
         use Fault::*;

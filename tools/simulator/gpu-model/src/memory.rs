@@ -384,13 +384,7 @@ impl View {
         address: u64,
         mut change: impl FnMut(u32) -> u32,
     ) -> Result<u32, Fault> {
-        if !address.is_multiple_of(4) {
-            return Err(Fault::Alignment {
-                address,
-                size: 4,
-                lane: None,
-            });
-        }
+        Fault::check_alignment(address, 4)?;
         let pointer = self.host_pointer(address, 4, true)?;
         // SAFETY: the bytes are allocated and writable, and the pointer is aligned.
         let word = unsafe { &*pointer.cast::<AtomicU32>() };
@@ -407,13 +401,7 @@ impl View {
         address: u64,
         mut change: impl FnMut(u64) -> u64,
     ) -> Result<u64, Fault> {
-        if !address.is_multiple_of(8) {
-            return Err(Fault::Alignment {
-                address,
-                size: 8,
-                lane: None,
-            });
-        }
+        Fault::check_alignment(address, 8)?;
         let pointer = self.host_pointer(address, 8, true)?;
         // SAFETY: the bytes are allocated and writable, and the pointer is aligned.
         let word = unsafe { &*pointer.cast::<AtomicU64>() };

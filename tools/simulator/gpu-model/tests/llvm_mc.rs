@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::Stdio;
 
+use debian::Test;
 use gpu_model::isa::{Architecture, DecodeError, Encoding, Inst, Kind, Spec, decode};
 
 /// An instruction of llvm-mc's output: its text and its words.
@@ -180,19 +181,31 @@ fn is_vgpr(text: &str) -> bool {
     text.starts_with('v') && !text.starts_with("vcc")
 }
 
-/// The assembler's forms of source `i` of this kind, the simplest first.
-fn source(kind: Kind, i: usize, lanes: usize, vector: bool) -> Vec<String> {
-    let bits = kind.bits(lanes);
+/// The assembler's forms of source `i` of this kind, the simplest first. VOP3 of gfx9 does not have literals.
+fn source(mode: Mode, kind: Kind, i: usize, vector: bool) -> Vec<String> {
+    let gfx9 = mode.arch.is_gfx9();
+    let bits = kind.bits(mode.lanes);
     let v = range("v", 10 + 20 * i, bits);
     let s = range("s", 8 + 16 * i, bits);
-    let vcc = if bits == 64 { "vcc" } else { "vcc_lo" }.to_string();
+    let halves = || ["l", "h"].map(|half| format!("{v}.{half}")).to_vec();
     match kind {
-        Kind::MASK | Kind::R32 | Kind::R64 => vec![s, vcc],
-        Kind::S32 => [vec![s], strings(&["vcc_hi", "m0", "null", "5", "0x1234"])].concat(),
-        Kind::LANE => [vec![s], strings(&["vcc_hi", "m0", "null", "5"])].concat(),
+        Kind::MASK | Kind::R32 | Kind::R64 => {
+            vec![s, if bits == 64 { "vcc" } else { "vcc_lo" }.into()]
+        }
+        Kind::S32 | Kind::LANE => {
+            let mut forms = [vec![s], strings(&["vcc_hi", "m0", "5"])].concat();
+            if !gfx9 {
+                forms.push("null".into());
+            }
+            if !gfx9 && kind == Kind::S32 {
+                forms.push("0x1234".into());
+            }
+            forms
+        }
         Kind::NULL => strings(&["null"]),
-        Kind::V16 => vec![format!("{v}.l"), format!("{v}.h")],
-        Kind::V32 | Kind::V64 | Kind::V128 | Kind::V256 => vec![v],
+        Kind::A32 => vec![range("a", 10 + 20 * i, bits)],
+        Kind::V16 if !gfx9 => halves(),
+        Kind::V16 | Kind::V32 | Kind::V64 | Kind::V128 | Kind::V256 => vec![v],
         Kind::ACC => [vec![v], strings(&["0", "1.0"])].concat(),
         Kind::K32 => strings(&["0x12345678"]),
         Kind::K16 => strings(&["0x1234"]),
@@ -200,119 +213,85 @@ fn source(kind: Kind, i: usize, lanes: usize, vector: bool) -> Vec<String> {
         _ => {
             let mut forms = if !vector {
                 vec![]
-            } else if kind.is_true16() {
-                vec![format!("{v}.l"), format!("{v}.h")]
+            } else if kind.is_true16() && !gfx9 {
+                halves()
             } else {
                 vec![v]
             };
-            forms.extend([s, vcc]);
-            forms.extend(strings(&[
-                "0", "64", "-1", "-16", "0.5", "-4.0", "src_scc", "0x1234",
-            ]));
-            forms.extend(strings(&["src_shared_base", "src_private_limit"]));
-            forms.extend(if bits == 64 {
-                strings(&["exec", "null", "0.15915494309189532"])
-            } else {
-                strings(&["m0", "exec_hi", "ttmp3", "null", "0.15915494"])
-            });
+            forms.push(s);
+            forms.extend(strings(&["0", "64", "-1", "-16", "0.5", "-4.0", "src_scc"]));
+            forms.extend(strings(&["0x1234", "src_shared_base", "src_private_limit"]));
+            forms.extend(strings(match bits {
+                64 => &["vcc", "exec", "0.15915494309189532"][..],
+                _ => &["vcc_lo", "m0", "exec_hi", "ttmp3", "0.15915494"],
+            }));
+            forms.extend(strings(match (gfx9, bits) {
+                (false, _) => &["null"][..],
+                (true, 64) => &["src_vccz", "src_execz", "flat_scratch", "xnack_mask"],
+                (true, _) => &["src_vccz", "src_execz", "flat_scratch_hi", "xnack_mask_lo"],
+            }));
             forms
         }
     }
 }
 
 /// The forms of a destination. Empty if the assembler syntax does not include it.
-fn destination(kind: Kind, lanes: usize, vector: bool) -> Vec<String> {
-    let bits = kind.bits(lanes);
+fn destination(mode: Mode, kind: Kind, vector: bool) -> Vec<String> {
+    let gfx9 = mode.arch.is_gfx9();
+    let bits = kind.bits(mode.lanes);
+    let special = |gfx9_register: &str, registers: &[&str]| {
+        let other = if gfx9 { gfx9_register } else { "null" };
+        [strings(registers), strings(&[other])].concat()
+    };
     match kind {
         Kind::NONE | Kind::EXEC => vec![],
-        Kind::MASK if bits == 64 => strings(&["s[24:25]", "vcc", "null"]),
-        Kind::MASK => strings(&["s24", "vcc_lo", "null"]),
-        Kind::S32 => strings(&["s5", "vcc_hi"]),
-        _ if vector && kind.is_true16() => strings(&["v5.l", "v5.h"]),
-        _ if vector => vec![range("v", 5, bits), range("v", 200, bits)],
-        _ => match bits {
-            32 => strings(&["s5", "vcc_lo", "m0", "null", "exec_hi", "ttmp7"]),
-            64 => strings(&["s[6:7]", "vcc", "exec", "null", "ttmp[2:3]"]),
-            _ => vec![range("s", 8, bits)],
-        },
-    }
-}
-
-/// Like [`source`] for gfx9, whose VOP3 does not have literals.
-fn gfx9_source(kind: Kind, i: usize, vector: bool) -> Vec<String> {
-    let bits = kind.bits(64);
-    let v = range("v", 10 + 20 * i, bits);
-    let a = range("a", 10 + 20 * i, bits);
-    let s = range("s", 8 + 16 * i, bits);
-    match kind {
-        Kind::MASK | Kind::R64 => vec![s, "vcc".into()],
-        Kind::R32 => vec![s, "vcc_lo".into()],
-        Kind::S32 | Kind::LANE => [vec![s], strings(&["vcc_hi", "m0", "5"])].concat(),
-        Kind::A32 => vec![a],
-        Kind::V16 | Kind::V32 | Kind::V64 | Kind::V128 => vec![v],
-        Kind::K32 => strings(&["0x12345678"]),
-        Kind::K16 => strings(&["0x1234"]),
-        _ if bits > 64 => vec![v],
-        _ => {
-            let mut forms = if vector { vec![v] } else { vec![] };
-            forms.push(s);
-            forms.extend(strings(&["0", "64", "-1", "-16", "0.5", "-4.0", "src_scc"]));
-            forms.extend(strings(&["src_vccz", "src_execz", "0x1234"]));
-            forms.extend(strings(&["src_shared_base", "src_private_limit"]));
-            forms.extend(if bits == 64 {
-                strings(&[
-                    "vcc",
-                    "exec",
-                    "flat_scratch",
-                    "xnack_mask",
-                    "0.15915494309189532",
-                ])
-            } else {
-                strings(&[
-                    "vcc_lo",
-                    "m0",
-                    "exec_hi",
-                    "ttmp3",
-                    "flat_scratch_hi",
-                    "xnack_mask_lo",
-                    "0.15915494",
-                ])
-            });
-            forms
-        }
-    }
-}
-
-fn gfx9_destination(kind: Kind, vector: bool) -> Vec<String> {
-    let bits = kind.bits(64);
-    match kind {
-        Kind::NONE => vec![],
-        Kind::MASK => strings(&["s[24:25]", "vcc", "flat_scratch"]),
+        Kind::MASK if bits == 64 => special("flat_scratch", &["s[24:25]", "vcc"]),
+        Kind::MASK => special("", &["s24", "vcc_lo"]),
         Kind::S32 => strings(&["s5", "vcc_hi"]),
         Kind::A32 => strings(&["a5", "a200"]),
-        _ if vector => vec![range("v", 6, bits), range("v", 200, bits)],
+        _ if vector && kind.is_true16() && !gfx9 => strings(&["v5.l", "v5.h"]),
+        // Pairs of gfx90a are aligned.
+        _ if vector => [if gfx9 { 6 } else { 5 }, 200]
+            .map(|n| range("v", n, bits))
+            .into(),
         _ => match bits {
-            32 => strings(&["s5", "vcc_lo", "m0", "exec_hi", "ttmp7", "flat_scratch_lo"]),
-            64 => strings(&["s[6:7]", "vcc", "exec", "ttmp[2:3]", "xnack_mask"]),
+            32 => special(
+                "flat_scratch_lo",
+                &["s5", "vcc_lo", "m0", "exec_hi", "ttmp7"],
+            ),
+            64 => special("xnack_mask", &["s[6:7]", "vcc", "exec", "ttmp[2:3]"]),
             _ => vec![range("s", 8, bits)],
         },
     }
 }
 
-fn gfx9_immediate(kind: Kind) -> Vec<String> {
+/// The forms of SIMM16.
+fn immediate(mode: Mode, kind: Kind) -> Vec<String> {
+    let gfx9 = mode.arch.is_gfx9();
     strings(match kind {
-        Kind::HWREG => &[
+        Kind::HWREG if gfx9 => &[
             "hwreg(HW_REG_MODE)",
             "hwreg(HW_REG_HW_ID, 4, 7)",
             "hwreg(9, 0, 2)",
             "hwreg(20, 0, 4)",
         ],
-        Kind::MSG => &[
+        Kind::HWREG => &[
+            "hwreg(HW_REG_MODE)",
+            "hwreg(HW_REG_HW_ID1, 4, 7)",
+            "hwreg(9, 0, 2)",
+        ],
+        Kind::MSG if gfx9 => &[
             "sendmsg(MSG_INTERRUPT)",
             "sendmsg(MSG_GET_DOORBELL)",
             "0x3ff",
         ],
-        Kind::WAITCNT => &[
+        Kind::MSG => &[
+            "sendmsg(MSG_INTERRUPT)",
+            "sendmsg(MSG_DEALLOC_VGPRS)",
+            "0x83",
+            "0x87",
+        ],
+        Kind::WAITCNT if gfx9 => &[
             "0",
             "vmcnt(0)",
             "lgkmcnt(3)",
@@ -320,8 +299,30 @@ fn gfx9_immediate(kind: Kind) -> Vec<String> {
             "0xffff",
             "0xcf7f",
         ],
-        Kind::GPRIDX => &["gpr_idx(SRC0)", "gpr_idx(SRC1,DST)", "gpr_idx()"],
-        _ => return immediate(kind),
+        Kind::WAITCNT => &[
+            "0",
+            "vmcnt(0)",
+            "lgkmcnt(3)",
+            "vmcnt(1) expcnt(2) lgkmcnt(5)",
+            "0xffff",
+            "0xfff7",
+        ],
+        Kind::GPRIDX if gfx9 => &["gpr_idx(SRC0)", "gpr_idx(SRC1,DST)", "gpr_idx()"],
+        Kind::DELAY => &[
+            "instid0(VALU_DEP_1)",
+            "instid0(TRANS32_DEP_2) | instskip(NEXT) | instid1(SALU_CYCLE_1)",
+            "instskip(SKIP_4) | instid1(FMA_ACCUM_CYCLE_1)",
+            "0",
+        ],
+        Kind::DEPCTR => &[
+            "depctr_va_vdst(0)",
+            "depctr_hold_cnt(0) depctr_vm_vsrc(2)",
+            "0xffff",
+            "0",
+        ],
+        _ => &[
+            "0", "1", "9", "10", "0x1234", "0x7fff", "0x8000", "0xfffe", "0xffff",
+        ],
     })
 }
 
@@ -341,46 +342,6 @@ const GFX9_DPP: [&str; 13] = [
     "row_bcast:31 row_mask:0xc bank_mask:0xf",
 ];
 
-/// The forms of SIMM16.
-fn immediate(kind: Kind) -> Vec<String> {
-    strings(match kind {
-        Kind::HWREG => &[
-            "hwreg(HW_REG_MODE)",
-            "hwreg(HW_REG_HW_ID1, 4, 7)",
-            "hwreg(9, 0, 2)",
-        ],
-        Kind::MSG => &[
-            "sendmsg(MSG_INTERRUPT)",
-            "sendmsg(MSG_DEALLOC_VGPRS)",
-            "0x83",
-            "0x87",
-        ],
-        Kind::WAITCNT => &[
-            "0",
-            "vmcnt(0)",
-            "lgkmcnt(3)",
-            "vmcnt(1) expcnt(2) lgkmcnt(5)",
-            "0xffff",
-            "0xfff7",
-        ],
-        Kind::DELAY => &[
-            "instid0(VALU_DEP_1)",
-            "instid0(TRANS32_DEP_2) | instskip(NEXT) | instid1(SALU_CYCLE_1)",
-            "instskip(SKIP_4) | instid1(FMA_ACCUM_CYCLE_1)",
-            "0",
-        ],
-        Kind::DEPCTR => &[
-            "depctr_va_vdst(0)",
-            "depctr_hold_cnt(0) depctr_vm_vsrc(2)",
-            "0xffff",
-            "0",
-        ],
-        _ => &[
-            "0", "1", "9", "10", "0x1234", "0x7fff", "0x8000", "0xfffe", "0xffff",
-        ],
-    })
-}
-
 const DPP: [&str; 11] = [
     "quad_perm:[3,2,1,0] row_mask:0xf bank_mask:0xf",
     "quad_perm:[0,1,2,3] row_mask:0x5 bank_mask:0x3 bound_ctrl:1",
@@ -399,14 +360,13 @@ const DPP: [&str; 11] = [
 struct Forms {
     spec: &'static Spec,
     name: String,
-    arch: Architecture,
-    lanes: usize,
+    mode: Mode,
     lines: Vec<String>,
 }
 
 impl Forms {
     fn is_gfx9(&self) -> bool {
-        self.arch.is_gfx9()
+        self.mode.arch.is_gfx9()
     }
 
     fn push(&mut self, suffix: &str, operands: &[String], modifiers: &str) {
@@ -428,16 +388,9 @@ impl Forms {
     }
 
     fn destinations(&self, vector: bool) -> Vec<Vec<String>> {
-        self.spec
-            .dst
-            .iter()
-            .map(|&kind| {
-                if self.is_gfx9() {
-                    gfx9_destination(kind, vector)
-                } else {
-                    destination(kind, self.lanes, vector)
-                }
-            })
+        let kinds = self.spec.dst.iter();
+        kinds
+            .map(|&kind| destination(self.mode, kind, vector))
             .filter(|forms| !forms.is_empty())
             .collect()
     }
@@ -448,11 +401,12 @@ impl Forms {
     }
 
     fn sources(&self, vector: bool) -> Vec<Vec<String>> {
-        let form = |(i, kind): (usize, Kind)| match (kind.is_immediate(), self.is_gfx9()) {
-            (true, false) => immediate(kind),
-            (true, true) => gfx9_immediate(kind),
-            (false, false) => source(kind, i, self.lanes, vector),
-            (false, true) => gfx9_source(kind, i, vector),
+        let form = |(i, kind): (usize, Kind)| {
+            if kind.is_immediate() {
+                immediate(self.mode, kind)
+            } else {
+                source(self.mode, kind, i, vector)
+            }
         };
         let kinds = self.source_kinds().into_iter().enumerate();
         kinds.map(form).collect()
@@ -478,16 +432,16 @@ impl Forms {
         if self.spec.dst[0] == Kind::NONE {
             return self.push("", &[], "");
         }
-        if self.is_gfx9() {
-            return self.gfx9_smem();
-        }
         let mut dst = self.destinations(false);
         dst[0].retain(|form| form != "m0" && !form.starts_with("exec"));
+        if self.spec.src[0] == Kind::NONE {
+            return self.vary("", &dst, "");
+        }
         let bits = self.spec.src[0].bits(32);
         let base = [4, 8, 96].map(|n| range("s", n, bits)).to_vec();
         let offsets = [
             "0x10",
-            "null",
+            if self.is_gfx9() { "0x0" } else { "null" },
             "0xfffff",
             "s3",
             "vcc_lo",
@@ -499,7 +453,8 @@ impl Forms {
         // The offset of a buffer load is not negative.
         let count = if bits == 128 { 7 } else { 9 };
         let plain = [dst, vec![base, strings(&offsets[..count])]].concat();
-        for modifiers in ["", "glc", "dlc", "glc dlc"] {
+        let count = if self.is_gfx9() { 2 } else { 4 };
+        for modifiers in &["", "glc", "dlc", "glc dlc"][..count] {
             self.vary("", &plain, modifiers);
         }
         let both = [&plain[..2], &[strings(&["s3"])]].concat();
@@ -508,7 +463,11 @@ impl Forms {
     }
 
     fn e32(&mut self) {
-        let vcc = strings(&[if self.lanes == 32 { "vcc_lo" } else { "vcc" }]);
+        let vcc = strings(&[if self.mode.lanes == 32 {
+            "vcc_lo"
+        } else {
+            "vcc"
+        }]);
         let mut dst = self.destinations(true);
         for (forms, &kind) in dst.iter_mut().zip(&self.spec.dst) {
             if kind == Kind::MASK {
@@ -645,7 +604,7 @@ impl Forms {
                 .collect();
             let bits = bits.join(",");
             let mut names = vec![];
-            let dot = self.arch == Architecture::Gfx942 && self.spec.name.starts_with("V_DOT");
+            let dot = self.mode.arch == Architecture::Gfx942 && self.spec.name.starts_with("V_DOT");
             if self.spec.has_op_sel() && !dot {
                 names.extend(["op_sel", "op_sel_hi"]);
             }
@@ -670,35 +629,6 @@ impl Forms {
                 self.vary("_e64_dpp", &plain, control);
             }
         }
-    }
-
-    fn gfx9_smem(&mut self) {
-        let mut dst = self.destinations(false);
-        dst[0].retain(|form| form != "m0" && !form.starts_with("exec"));
-        if self.spec.src[0] == Kind::NONE {
-            return self.vary("", &dst, "");
-        }
-        let bits = self.spec.src[0].bits(32);
-        let base = [4, 8, 96].map(|n| range("s", n, bits)).to_vec();
-        let offsets = [
-            "0x10",
-            "0x0",
-            "0xfffff",
-            "s3",
-            "vcc_lo",
-            "m0",
-            "ttmp5",
-            "-0x4",
-            "-0x100000",
-        ];
-        let count = if bits == 128 { 7 } else { 9 };
-        let plain = [dst, vec![base, strings(&offsets[..count])]].concat();
-        for modifiers in ["", "glc"] {
-            self.vary("", &plain, modifiers);
-        }
-        let both = [&plain[..2], &[strings(&["s3"])]].concat();
-        self.vary("", &both, "offset:0x1");
-        self.vary("", &both, "offset:0xffff glc");
     }
 
     /// The forms with DPP and SDWA.
@@ -810,7 +740,7 @@ impl Forms {
                 register(acc_cd && kinds[2] != Kind::V32, 96, kinds[2]),
             ];
             let f64 = self.spec.name.contains("_F64_");
-            let blgp = if f64 && self.arch == Architecture::Gfx942 {
+            let blgp = if f64 && self.mode.arch == Architecture::Gfx942 {
                 "neg:[1,0,1]"
             } else {
                 "blgp:5"
@@ -843,7 +773,7 @@ impl Forms {
         if self.spec.src[0] == Kind::NONE {
             self.push("", &[], "");
             if self.spec.name == "BUFFER_WBL2" || self.spec.name == "BUFFER_INV" {
-                let all = match self.arch {
+                let all = match self.mode.arch {
                     Architecture::Gfx942 => &["sc0", "sc1", "sc0 sc1"][..],
                     _ => &[],
                 };
@@ -857,10 +787,7 @@ impl Forms {
             Kind::NONE => self.spec.src[1],
             kind => kind,
         };
-        let cache: &[&str] = match self.arch {
-            Architecture::Gfx942 => &["", "sc0", "nt", "sc1", "sc0 nt sc1"],
-            _ => &["", "glc", "slc", "scc", "glc slc scc"],
-        };
+        let cache = self.cache_modifiers();
         for data in [range("v", 6, kind.bits(64)), range("a", 6, kind.bits(64))] {
             for soffset in ["s33", "0", "m0", "64", "1.0"] {
                 for offset in ["", "offset:4", "offset:4095"] {
@@ -876,30 +803,38 @@ impl Forms {
         }
     }
 
-    fn gfx9_flat(&mut self) {
-        let cache: &[&str] = match self.arch {
-            Architecture::Gfx942 => &["", "sc0", "nt", "sc1", "sc0 nt sc1"],
-            _ => &["", "glc", "slc", "scc", "glc slc scc"],
-        };
+    fn cache_modifiers(&self) -> [&'static str; 5] {
+        match self.mode.arch {
+            Architecture::Gfx942 => ["", "sc0", "nt", "sc1", "sc0 nt sc1"],
+            Architecture::Gfx90a => ["", "glc", "slc", "scc", "glc slc scc"],
+            Architecture::Gfx11 => ["", "glc", "slc", "dlc", "glc slc dlc"],
+        }
+    }
+
+    fn flat(&mut self) {
         let to_lds = self.spec.dst[0] == Kind::NONE && self.spec.src[1] == Kind::NONE;
         let offsets: &[&str] = match self.spec.format {
             Encoding::Flat => &["", "offset:1", "offset:4095"],
             _ => &["", "offset:4095", "offset:-4096", "offset:-1"],
         };
         // The VGPR address and the base.
-        let addresses: &[(&str, &str)] = match (self.spec.format, self.arch) {
+        let addresses: &[(&str, &str)] = match (self.spec.format, self.mode.arch) {
             (Encoding::Flat, _) => &[("v[4:5]", "")],
+            (Encoding::Global, _) if self.spec.src[0] == Kind::NONE => {
+                &[("", "off"), ("", "s[8:9]")]
+            }
             (Encoding::Global, _) => &[("v[4:5]", "off"), ("v4", "s[8:9]"), ("v4", "vcc")],
-            (_, Architecture::Gfx942) => &[
+            (_, Architecture::Gfx90a) => &[("v4", "off"), ("off", "s8"), ("off", "vcc_hi")],
+            _ => &[
                 ("v4", "off"),
                 ("off", "s8"),
                 ("v4", "s8"),
                 ("off", "off"),
                 ("v4", "vcc_hi"),
             ],
-            _ => &[("v4", "off"), ("off", "s8"), ("off", "vcc_hi")],
         };
-        for file in if to_lds { &["v"][..] } else { &["v", "a"] } {
+        let only_vgprs = to_lds || !self.is_gfx9();
+        for file in if only_vgprs { &["v"][..] } else { &["v", "a"] } {
             let register = |kind: Kind, n| match kind {
                 Kind::NONE => vec![],
                 kind => vec![range(file, n, kind.bits(32))],
@@ -909,14 +844,14 @@ impl Forms {
             let atomic = !dst.is_empty() && !data.is_empty();
             for (address, base) in addresses {
                 for offset in offsets {
-                    for cache in cache {
+                    for cache in self.cache_modifiers() {
                         let returns = !atomic || cache.contains("glc") || cache.contains("sc0");
                         // LLVM's assembler does not have these forms.
                         let refused = ["GLOBAL_ATOMIC_ADD_F32", "GLOBAL_ATOMIC_PK_ADD_F16"];
                         if *file == "a"
                             && atomic
                             && returns
-                            && self.arch == Architecture::Gfx942
+                            && self.mode.arch == Architecture::Gfx942
                             && refused.contains(&self.spec.name)
                         {
                             continue;
@@ -924,16 +859,15 @@ impl Forms {
                         // It does not encode these bits, although it accepts them.
                         let scope = cache.contains("scc") || cache.contains("sc1");
                         let float = self.spec.name.ends_with("_F64")
-                            || self.arch == Architecture::Gfx90a
+                            || self.mode.arch == Architecture::Gfx90a
                                 && refused.contains(&self.spec.name);
                         if scope && float {
                             continue;
                         }
                         let dst = if returns { &dst[..] } else { &[] };
                         let mut operands = [dst, &strings(&[address]), &data].concat();
-                        if !base.is_empty() {
-                            operands.push(base.to_string());
-                        }
+                        operands.push(base.to_string());
+                        operands.retain(|operand| !operand.is_empty());
                         self.push("", &operands, format!("{offset} {cache}").trim());
                     }
                 }
@@ -972,48 +906,6 @@ impl Forms {
         let gds = if self.spec.is_gds() { "gds" } else { "" };
         for offset in offsets {
             self.push("", &operands, format!("{offset} {gds}").trim());
-        }
-    }
-
-    fn flat(&mut self) {
-        let register = |kind: Kind, n| match kind {
-            Kind::NONE => vec![],
-            kind => vec![range("v", n, kind.bits(32))],
-        };
-        let dst = register(self.spec.dst[0], 20);
-        let data = register(self.spec.src[1], 30);
-        let atomic = !dst.is_empty() && !data.is_empty();
-        let has_address = self.spec.src[0] != Kind::NONE;
-        // The VGPR address and the base.
-        let addresses: &[(&[&str], &[&str])] = match self.spec.format {
-            Encoding::Flat => &[(&["v[4:5]"], &[])],
-            Encoding::Global if !has_address => &[(&[], &["off"]), (&[], &["s[8:9]"])],
-            Encoding::Global => &[
-                (&["v[4:5]"], &["off"]),
-                (&["v4"], &["s[8:9]"]),
-                (&["v4"], &["vcc"]),
-            ],
-            _ => &[
-                (&["v4"], &["off"]),
-                (&["off"], &["s8"]),
-                (&["v4"], &["s8"]),
-                (&["off"], &["off"]),
-                (&["v4"], &["vcc_hi"]),
-            ],
-        };
-        let offsets: &[&str] = match self.spec.format {
-            Encoding::Flat => &["", "offset:1", "offset:4095"],
-            _ => &["", "offset:4095", "offset:-4096", "offset:-1"],
-        };
-        for (address, base) in addresses {
-            for offset in offsets {
-                for cache in ["", "glc", "slc", "dlc", "glc slc dlc"] {
-                    let returns = !atomic || cache.contains("glc");
-                    let dst = if returns { &dst[..] } else { &[] };
-                    let operands = [dst, &strings(address), &data, &strings(base)].concat();
-                    self.push("", &operands, format!("{offset} {cache}").trim());
-                }
-            }
         }
     }
 }
@@ -1062,8 +954,7 @@ fn every_line(mode: Mode) -> Vec<String> {
         let mut forms = Forms {
             spec,
             name: spec.name.to_lowercase(),
-            arch: mode.arch,
-            lanes: mode.lanes,
+            mode,
             lines: vec![],
         };
         match spec.format {
@@ -1086,9 +977,6 @@ fn every_line(mode: Mode) -> Vec<String> {
             // `dual_lines` adds these.
             Encoding::Vopd => {}
             Encoding::Ds => forms.ds(),
-            Encoding::Flat | Encoding::Global | Encoding::Scratch if mode.arch.is_gfx9() => {
-                forms.gfx9_flat()
-            }
             Encoding::Flat | Encoding::Global | Encoding::Scratch => forms.flat(),
         }
         lines.append(&mut forms.lines);
@@ -1217,6 +1105,18 @@ impl Random {
     fn seldom(&mut self, width: u32) -> u32 {
         if self.one_in(8) { self.bits(width) } else { 0 }
     }
+    /// The second word of DS: four VGPRs, usually only the first one.
+    fn vectors(&mut self) -> u32 {
+        self.bits(8) | self.field(8, 0) << 8 | self.field(8, 0) << 16 | self.field(8, 0) << 24
+    }
+    /// The second word of FLAT. `null`: the code for no SADDR.
+    fn flat_operands(&mut self, null: u32) -> u32 {
+        self.bits(8)
+            | self.field(8, 0) << 8
+            | self.field(7, null) << 16
+            | self.seldom(1) << 23
+            | self.field(8, 0) << 24
+    }
     /// A nine-bit source: often a VGPR, 0, DPP or a literal.
     fn source(&mut self) -> u32 {
         match self.bits(3) {
@@ -1335,20 +1235,11 @@ impl Random {
                     | self.seldom(1) << 16
                     | self.seldom(1) << 25
                     | self.bits(16);
-                let operands = self.bits(8)
-                    | self.field(8, 0) << 8
-                    | self.field(8, 0) << 16
-                    | self.field(8, 0) << 24;
-                [word, operands, c]
+                [word, self.vectors(), c]
             }
             8 => {
                 let word = 0xdc00_0000 | self.bits(12) << 14 | self.seldom(1) << 13 | self.bits(13);
-                let operands = self.bits(8)
-                    | self.field(8, 0) << 8
-                    | self.field(7, 127) << 16
-                    | self.seldom(1) << 23
-                    | self.field(8, 0) << 24;
-                [word, operands, c]
+                [word, self.flat_operands(127), c]
             }
             _ => {
                 let word = 0xe000_0000
@@ -1402,20 +1293,11 @@ impl Random {
             }
             7 => {
                 let word = 0xd800_0000 | self.bits(8) << 18 | self.seldom(1) << 17 | self.bits(16);
-                let operands = self.bits(8)
-                    | self.field(8, 0) << 8
-                    | self.field(8, 0) << 16
-                    | self.field(8, 0) << 24;
-                [word, operands, c]
+                [word, self.vectors(), c]
             }
             8 => {
                 let word = 0xdc00_0000 | self.bits(9) << 16 | self.bits(15);
-                let operands = self.bits(8)
-                    | self.field(8, 0) << 8
-                    | self.field(7, 124) << 16
-                    | self.seldom(1) << 23
-                    | self.field(8, 0) << 24;
-                [word, operands, c]
+                [word, self.flat_operands(124), c]
             }
             9 => [a, b, c],
             // VOPD.
@@ -1571,35 +1453,25 @@ fn a_truncated_instruction_is_an_error() {
 }
 
 fn main() {
-    let tests: &[(&str, fn())] = &[
-        ("all_forms_decode_as_in_llvm_in_wave32", || {
-            forms_decode_as_written(GFX11_WAVE32)
-        }),
-        ("all_forms_decode_as_in_llvm_in_wave64", || {
-            forms_decode_as_written(GFX11_WAVE64)
-        }),
-        ("all_forms_decode_as_in_llvm_on_gfx90a", || {
-            forms_decode_as_written(GFX90A)
-        }),
-        ("all_forms_decode_as_in_llvm_on_gfx942", || {
-            forms_decode_as_written(GFX942)
-        }),
-        ("random_words_decode_alike_in_wave32", || {
-            random_words_decode_alike(GFX11_WAVE32)
-        }),
-        ("random_words_decode_alike_in_wave64", || {
-            random_words_decode_alike(GFX11_WAVE64)
-        }),
-        ("random_words_decode_alike_on_gfx90a", || {
-            random_words_decode_alike(GFX90A)
-        }),
-        ("random_words_decode_alike_on_gfx942", || {
-            random_words_decode_alike(GFX942)
-        }),
+    let modes = [
+        ("in_wave32", GFX11_WAVE32),
+        ("in_wave64", GFX11_WAVE64),
+        ("on_gfx90a", GFX90A),
+        ("on_gfx942", GFX942),
     ];
-    let others: &[(&str, fn())] = &[(
-        "a_truncated_instruction_is_an_error",
-        a_truncated_instruction_is_an_error,
-    )];
+    let compare = |name: &str, test: fn(Mode)| {
+        modes.map(|(suffix, mode)| Test::new(&format!("{name}_{suffix}"), move || test(mode)))
+    };
+    let mut tests = vec![];
+    tests.extend(compare(
+        "all_forms_decode_as_in_llvm",
+        forms_decode_as_written,
+    ));
+    tests.extend(compare(
+        "random_words_decode_alike",
+        random_words_decode_alike,
+    ));
+    let truncated = "a_truncated_instruction_is_an_error";
+    let others = vec![Test::new(truncated, a_truncated_instruction_is_an_error)];
     debian::main("llvm_mc", tests, others);
 }

@@ -5,33 +5,35 @@
 //! - gfx90a and gfx942: clang 22 or 23 compiles it at each optimization level. ROCr's model mode does not start these GPUs, so
 //!   the program uses `semantics/hip-on-hsa.cpp` instead of AMD's HIP, on tools/simulator/hsa-sim, which runs the model.
 //!
+//! Nearly all of the time is clang's. So the host code of a program is compiled once per target, without optimization, and
+//! `semantics/check.h` is a precompiled header.
+//!
 //! A failure prints the seed of the inputs. `DEVPROF_SEED` sets the first seed.
 
 mod debian;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::{Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 
-use debian::{repo, text};
+use debian::{Test, repo, text};
 
-/// Builds the library that ROCr loads: `tools/rocm-env` only builds it if it does not exist.
-fn build_model() {
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| {
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "-p", "gpu-model"])
-            .current_dir(repo())
-            .status()
-            .expect("cargo starts");
-        assert!(status.success(), "cargo build --release -p gpu-model");
-    });
-}
+const SOURCES: &str = "tools/simulator/gpu-model/tests/semantics";
 
 fn rocm_env(arguments: &[&str]) -> Output {
     debian::command(arguments)
         .output()
         .expect("tools/rocm-env starts")
+}
+
+fn compile(compiler: &str, arguments: &[&str]) {
+    let compiled = rocm_env(&[&["--no-model", "--", compiler], arguments].concat());
+    assert!(
+        compiled.status.success(),
+        "{compiler} {arguments:?}: {}",
+        text(&compiled)
+    );
 }
 
 fn first_seed() -> u64 {
@@ -43,173 +45,301 @@ fn temporary(name: &str) -> String {
     path.to_str().expect("a path in UTF-8").to_string()
 }
 
-/// A folder with hsa-sim as `libhsa-runtime64.so`, and `hip-on-hsa.o`.
-fn simulator() -> &'static (String, String) {
-    static BUILT: OnceLock<(String, String)> = OnceLock::new();
-    BUILT.get_or_init(|| {
+/// The path of a temporary file that several tests use. The first one makes it.
+fn shared(name: &str, make: impl FnOnce(&str)) -> String {
+    static MADE: Mutex<Option<HashMap<String, Arc<OnceLock<()>>>>> = Mutex::new(None);
+    let mut made = MADE.lock().expect("no panic while it is locked");
+    let once = made.get_or_insert_default().entry(name.into()).or_default();
+    let once = Arc::clone(once);
+    drop(made);
+    let path = temporary(name);
+    once.get_or_init(|| make(&path));
+    path
+}
+
+/// Builds the library that ROCr loads (`tools/rocm-env` only builds it if it does not exist), and a folder with hsa-sim as
+/// `libhsa-runtime64.so`. Returns the folder.
+fn build_libraries() -> String {
+    static BUILT: Once = Once::new();
+    let folder = temporary("hsa-sim");
+    BUILT.call_once(|| {
         let build = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "-p", "hsa-sim"])
-            .args(["--message-format", "json-render-diagnostics"])
+            .args(["build", "--quiet", "--release", "-p", "gpu-model"])
+            .args(["-p", "hsa-sim", "--message-format"])
+            .arg("json-render-diagnostics")
             .current_dir(repo())
             .output()
             .expect("cargo starts");
-        assert!(build.status.success(), "cargo build --release -p hsa-sim");
+        assert!(build.status.success(), "cargo build --release");
         // The path of the shared library in cargo's messages.
         let messages = text(&build);
         let library = messages
             .split('"')
             .find(|part| part.ends_with("libhsa_sim.so"))
             .expect("cargo builds libhsa_sim.so");
-        let folder = temporary("hsa-sim");
         std::fs::create_dir_all(&folder).expect("a folder");
         for name in ["libhsa-runtime64.so", "libhsa-runtime64.so.1"] {
             std::fs::copy(library, Path::new(&folder).join(name)).expect("a copy of hsa-sim");
         }
-        let object = temporary("hip-on-hsa.o");
-        let compiled = rocm_env(&[
-            "--no-model",
-            "--",
-            "clang++-23",
+    });
+    folder
+}
+
+/// How to compile the device code.
+#[derive(Clone, Copy)]
+struct Variant {
+    target: &'static str,
+    compiler: &'static str,
+    level: &'static str,
+    lanes: u32,
+}
+
+impl Variant {
+    /// gfx1100: all variants. CDNA: both compilers and all optimization levels, but not all combinations for each target.
+    fn all(target: &'static str) -> Vec<Variant> {
+        let mut all = vec![];
+        for (i, level) in ["-O0", "-O1", "-O2", "-O3"].into_iter().enumerate() {
+            let mut add = |compiler, lanes| {
+                all.push(Variant {
+                    target,
+                    compiler,
+                    level,
+                    lanes,
+                });
+            };
+            let alternate = (i / 2 + i + usize::from(target == "gfx942")) % 2;
+            if target == "gfx1100" {
+                add("clang++-23", 32);
+                add("clang++-23", 64);
+            } else {
+                add(["clang++-22", "clang++-23"][alternate], 64);
+            }
+        }
+        all
+    }
+
+    /// The host code, which all variants for a target share.
+    fn host(self) -> Variant {
+        Variant {
+            compiler: "clang++-23",
+            level: "-O0",
+            lanes: 0,
+            ..self
+        }
+    }
+
+    fn name(self) -> String {
+        let Variant {
+            target,
+            compiler,
+            level,
+            lanes,
+        } = self;
+        format!("{target}{level}-{lanes}-{compiler}")
+    }
+
+    /// Compiles HIP, for the host if this is [`Variant::host`], otherwise for the device.
+    fn compile(self, arguments: &[&str]) {
+        let arch = format!("--offload-arch={}", self.target);
+        // The digits of the name.
+        let define = format!("-DGFX9={}", self.target.replace(char::is_alphabetic, ""));
+        let mut all = vec![
+            "-x",
+            "hip",
+            &arch,
+            "--rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode",
             "-std=c++20",
-            "-D__HIP_PLATFORM_AMD__",
-            "-c",
-            "tools/simulator/gpu-model/tests/semantics/hip-on-hsa.cpp",
-            "-o",
-            &object,
-        ]);
-        assert!(compiled.status.success(), "{}", text(&compiled));
-        (folder, object)
-    })
-}
-
-/// Builds and runs `semantics/NAME.hip` for CDNA. Both compilers and all optimization levels are used, but not all
-/// combinations for each target.
-fn cdna(name: &str) {
-    let (folder, object) = simulator();
-    let source = format!("tools/simulator/gpu-model/tests/semantics/{name}.hip");
-    let mut failures = String::new();
-    for (number, target) in ["gfx90a", "gfx942"].into_iter().enumerate() {
-        for (i, level) in ["-O0", "-O1", "-O2", "-O3"].iter().enumerate() {
-            let compiler = ["clang++-22", "clang++-23"][(i / 2 + i + number) % 2];
-            let variant = format!("{name} {target} {level} {compiler}");
-            let binary = temporary(&format!("{name}-{target}{level}"));
-            // The digits of the name.
-            let define = format!("-DGFX9={}", target.replace(char::is_alphabetic, ""));
-            let compiled = rocm_env(&[
-                "--no-model",
-                "--",
-                compiler,
-                "-x",
-                "hip",
-                &format!("--offload-arch={target}"),
-                "--rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode",
-                "-std=c++20",
-                "-ffp-contract=off",
-                &define,
-                level,
-                &source,
-                "-x",
-                "none",
-                object,
-                "-o",
-                &binary,
-                "-no-hip-rt",
-                &format!("-L{folder}"),
-                "-lhsa-runtime64",
-                "-lamd_comgr",
-            ]);
-            assert!(
-                compiled.status.success(),
-                "{variant} does not compile: {}",
-                text(&compiled)
-            );
-            let seed = (first_seed() + i as u64).to_string();
-            let run = rocm_env(&[
-                "--no-model",
-                "--",
-                "env",
-                &format!("LD_LIBRARY_PATH={folder}"),
-                &format!("HSA_SIM_AGENTS={target}"),
-                "timeout",
-                "300",
-                &binary,
-                &seed,
-            ]);
-            if !run.status.success() {
-                failures += &format!("{variant}: {}\n{}\n", run.status, text(&run));
-            }
+            // With contraction, the results would differ from the host's.
+            "-ffp-contract=off",
+            // Host code and device code have the same names of kernels.
+            "-cuid=semantics",
+            "-Wno-cuda-compat",
+            self.level,
+        ];
+        if self.target != "gfx1100" {
+            all.push(&define);
+        } else if self.lanes == 64 {
+            all.push("-mwavefrontsize64");
         }
+        all.push(match self.lanes {
+            0 => "--cuda-host-only",
+            _ => "--cuda-device-only",
+        });
+        compile(self.compiler, &[&all, arguments].concat());
     }
-    assert!(failures.is_empty(), "{failures}");
-}
 
-/// Builds and runs `semantics/NAME.hip` in all variants for gfx1100.
-fn program(name: &str) {
-    build_model();
-    let first_seed = first_seed();
-    let source = format!("tools/simulator/gpu-model/tests/semantics/{name}.hip");
-    let mut failures = String::new();
-    for (i, level) in ["-O0", "-O1", "-O2", "-O3"].iter().enumerate() {
-        for lanes in [32, 64] {
-            let variant = format!("{name} {level} wave{lanes}");
-            let binary = temporary(&format!("{name}{level}-{lanes}"));
-            let mut command = vec![
-                "--no-model",
-                "--",
+    /// Compiles `semantics/NAME.hip` to an object for the host, or to an offload bundle.
+    fn compile_program(self, name: &str, out: &str) {
+        let header = shared(&format!("check-{}.pch", self.name()), |path| {
+            let source = format!("{SOURCES}/check.h");
+            // The driver does not make precompiled headers of device code.
+            let emit = ["-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o"];
+            self.compile(&[&emit[..], &["-Xclang", path, &source]].concat());
+        });
+        let mut options = vec!["-Xclang", "-include-pch", "-Xclang", &header];
+        if name == "host" {
+            // It launches grids that are not a multiple of the workgroup's size. Without this option, HIP refuses them.
+            options = vec!["-fno-offload-uniform-block"];
+        }
+        let source = format!("{SOURCES}/{name}.hip");
+        let stop = if self.lanes == 0 {
+            "-c"
+        } else {
+            "--gpu-bundle-output"
+        };
+        options.extend([&source[..], stop, "-o", out]);
+        self.compile(&options);
+    }
+
+    /// Builds `semantics/NAME.hip`. Returns the path of the program.
+    fn build(self, name: &str) -> String {
+        let folder = build_libraries();
+        let host = shared(&format!("{name}-{}.o", self.target), |path| {
+            self.host().compile_program(name, path);
+        });
+        let binary = temporary(&format!("{name}-{}", self.name()));
+        let bundle = format!("{binary}.hipfb");
+        self.compile_program(name, &bundle);
+        // The host's code refers to the bundle by a name that ends with 16 digits.
+        let object = std::fs::read(&host).expect("the host's object");
+        let prefix = b"__hip_fatbin_";
+        let symbol = object
+            .windows(prefix.len() + 16)
+            .find(|name| name.starts_with(prefix) && name.iter().all(|byte| *byte != 0))
+            .map(String::from_utf8_lossy)
+            .expect("the bundle's symbol");
+        let assembly = format!("{binary}.s");
+        let contents = format!(
+            ".section .hip_fatbin, \"a\"\n.p2align 12\n.globl {symbol}\n{symbol}: .incbin \"{bundle}\"\n"
+        );
+        std::fs::write(&assembly, contents).expect("an assembly file");
+        let mut arguments = vec![&host[..], &assembly, "-o", &binary];
+        let hip = shared("hip-on-hsa.o", |path| {
+            let source = format!("{SOURCES}/hip-on-hsa.cpp");
+            let define = "-D__HIP_PLATFORM_AMD__";
+            compile(
                 "clang++-23",
-                "-x",
-                "hip",
-                "--offload-arch=gfx1100",
-                "--rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode",
-                "-std=c++20",
-                // With contraction, the results would differ from the host's.
-                "-ffp-contract=off",
-                level,
-            ];
-            if lanes == 64 {
-                command.push("-mwavefrontsize64");
-            }
-            command.extend([&source, "-o", &binary, "-lamdhip64"]);
-            let compiled = rocm_env(&command);
-            assert!(
-                compiled.status.success(),
-                "{variant} does not compile: {}",
-                text(&compiled)
+                &["-std=c++20", define, "-c", &source, "-o", path],
             );
-            let seed = (first_seed + 2 * i as u64 + u64::from(lanes == 64)).to_string();
-            let run = rocm_env(&["--", "timeout", "300", &binary, &seed]);
-            if !run.status.success() {
-                failures += &format!("{variant}: {}\n{}\n", run.status, text(&run));
-            }
+        });
+        let path = format!("-L{folder}");
+        if self.target == "gfx1100" {
+            arguments.push("-lamdhip64");
+        } else {
+            arguments.extend([&hip[..], &path, "-lhsa-runtime64", "-lamd_comgr"]);
+        }
+        compile("clang++-23", &arguments);
+        binary
+    }
+
+    fn run(self, binary: &str, seed: u64) -> Output {
+        let seed = seed.to_string();
+        let command = ["timeout", "300", binary, &seed, self.level];
+        if self.target == "gfx1100" {
+            return rocm_env(&[&["--"], &command[..]].concat());
+        }
+        let library_path = format!("LD_LIBRARY_PATH={}", build_libraries());
+        let agents = format!("HSA_SIM_AGENTS={}", self.target);
+        let env = ["--no-model", "--", "env", &library_path, &agents];
+        rocm_env(&[&env[..], &command].concat())
+    }
+}
+
+/// Builds and runs `semantics/NAME.hip` in all variants for a target.
+fn program(name: &str, target: &'static str) {
+    let mut failures = String::new();
+    for (seed, variant) in (first_seed()..).zip(Variant::all(target)) {
+        let run = variant.run(&variant.build(name), seed);
+        if !run.status.success() {
+            let variant = variant.name();
+            failures += &format!("{name} {variant}: {}\n{}\n", run.status, text(&run));
         }
     }
     assert!(failures.is_empty(), "{failures}");
+}
+
+fn a_fault_ends_the_process_and_prints_the_location() {
+    let variant = Variant::all("gfx1100")[2];
+    let binary = variant.build("faults");
+    let run = |mode| rocm_env(&["--", &binary, mode]);
+    for (mode, expected) in [
+        (
+            "outside",
+            [
+                "kernel _Z7outsidePi: write of 4 bytes at 0x",
+                "workgroup (0, 0, 0), wave 1, lane 5",
+            ],
+        ),
+        (
+            "lds",
+            [
+                "kernel _Z10beyond_ldsPi: access of 4 bytes at LDS offset 0x61a80",
+                "ds_store_b32",
+            ],
+        ),
+        ("trap", ["kernel _Z4trapPi: the kernel trapped", "s_trap 2"]),
+        (
+            "assert",
+            [
+                "Assertion `*array == 1' failed",
+                "kernel _Z7assertsPi: the kernel trapped",
+            ],
+        ),
+        (
+            "unknown",
+            [
+                "kernel _Z7unknownPi: not a supported gfx1100 instruction",
+                ": f0000",
+            ],
+        ),
+    ] {
+        let output = run(mode);
+        let printed = text(&output).replace("Device-side assertion", "Assertion");
+        // SIGABRT
+        assert_eq!(
+            output.status.code().unwrap_or(134),
+            134,
+            "{mode}: {printed}"
+        );
+        for expected in expected {
+            assert!(
+                printed.contains(expected),
+                "{mode}: {expected:?} is missing in: {printed}"
+            );
+        }
+    }
+    let output = run("none");
+    assert!(output.status.success(), "{}", text(&output));
 }
 
 fn main() {
-    let tests: &[(&str, fn())] = &[
-        ("integers", || program("integer")),
-        ("floats", || program("float")),
-        ("functions_of_the_device_library", || program("math")),
-        ("control_flow_and_calls", || program("control")),
-        ("operations_across_lanes", || program("lanes")),
-        ("memory_of_every_width", || program("memory")),
-        ("atomics", || program("atomics")),
-        ("copies_grids_and_streams", || program("host")),
-        ("scalar_integers", || program("scalar")),
-        ("instructions_with_builtins", || program("instructions")),
-        ("integers_on_cdna", || cdna("integer")),
-        ("floats_on_cdna", || cdna("float")),
-        ("functions_of_the_device_library_on_cdna", || cdna("math")),
-        ("control_flow_and_calls_on_cdna", || cdna("control")),
-        ("operations_across_lanes_on_cdna", || cdna("lanes")),
-        ("memory_of_every_width_on_cdna", || cdna("memory")),
-        ("atomics_on_cdna", || cdna("atomics")),
-        ("scalar_integers_on_cdna", || cdna("scalar")),
-        ("instructions_with_builtins_on_cdna", || {
-            cdna("instructions")
-        }),
-        ("matrices_and_other_instructions_of_cdna", || cdna("cdna")),
+    const CDNA: &[&str] = &["gfx90a", "gfx942"];
+    const GFX11: &[&str] = &["gfx1100"];
+    const ALL: &[&str] = &["gfx1100", "gfx90a", "gfx942"];
+    let programs = [
+        ("integers", "integer", ALL),
+        ("floats", "float", ALL),
+        ("operations_across_lanes", "lanes", ALL),
+        ("functions_of_the_device_library", "math", ALL),
+        ("control_flow_and_calls", "control", ALL),
+        ("memory_of_every_width", "memory", ALL),
+        ("atomics", "atomics", ALL),
+        ("copies_grids_and_streams", "host", GFX11),
+        ("concurrent_queues", "concurrency", GFX11),
+        ("scalar_integers", "scalar", ALL),
+        ("instructions_with_builtins", "instructions", ALL),
+        ("matrices_and_other_instructions_of_cdna", "cdna", CDNA),
     ];
-    debian::main("semantics", tests, &[]);
+    let mut tests = vec![];
+    for (name, source, targets) in programs {
+        for &target in targets {
+            let name = format!("{name}_on_{target}");
+            tests.push(Test::new(&name, move || program(source, target)));
+        }
+    }
+    tests.push(Test::new(
+        "a_fault_ends_the_process_and_prints_the_location",
+        a_fault_ends_the_process_and_prints_the_location,
+    ));
+    debian::main("semantics", tests, vec![]);
 }

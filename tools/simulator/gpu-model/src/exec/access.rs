@@ -143,13 +143,7 @@ impl Storage for Local<'_> {
         offset: u64,
         mut change: impl FnMut(u32) -> u32,
     ) -> Result<u32, Fault> {
-        if !offset.is_multiple_of(4) {
-            return Err(Fault::Alignment {
-                address: offset,
-                size: 4,
-                lane: None,
-            });
-        }
+        Fault::check_alignment(offset, 4)?;
         let bytes = self.array(offset)?;
         let old = u32::from_le_bytes(*bytes);
         *bytes = change(old).to_le_bytes();
@@ -160,13 +154,7 @@ impl Storage for Local<'_> {
         offset: u64,
         mut change: impl FnMut(u64) -> u64,
     ) -> Result<u64, Fault> {
-        if !offset.is_multiple_of(8) {
-            return Err(Fault::Alignment {
-                address: offset,
-                size: 8,
-                lane: None,
-            });
-        }
+        Fault::check_alignment(offset, 8)?;
         let bytes = self.array(offset)?;
         let old = u64::from_le_bytes(*bytes);
         *bytes = change(old).to_le_bytes();
@@ -225,9 +213,7 @@ pub fn perform(
 ) -> Result<(), Fault> {
     match access {
         Access::LoadNarrow { size, signed, half } => {
-            let Some(dst) = regs.dst else {
-                return Err(Fault::Unknown);
-            };
+            let dst = regs.dst.ok_or(Fault::Unknown)?;
             let value = match (size, signed) {
                 (1, false) => u32::from(storage.load_u8(address)?),
                 (1, true) => storage.load_u8(address)? as i8 as u32,
@@ -242,15 +228,11 @@ pub fn perform(
             };
         }
         Access::Load(1) => {
-            let Some(dst) = regs.dst else {
-                return Err(Fault::Unknown);
-            };
+            let dst = regs.dst.ok_or(Fault::Unknown)?;
             vgpr[dst][lane] = storage.load_u32(address)?;
         }
         Access::Load(dwords) => {
-            let Some(dst) = regs.dst else {
-                return Err(Fault::Unknown);
-            };
+            let dst = regs.dst.ok_or(Fault::Unknown)?;
             let mut data = [0; 4];
             storage.load_dwords(address, &mut data[..dwords])?;
             for (n, dword) in data[..dwords].iter().enumerate() {

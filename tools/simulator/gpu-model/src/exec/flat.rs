@@ -111,7 +111,7 @@ fn access(op: Op, arch: Architecture) -> Result<Access, Fault> {
         FLAT_ATOMIC_MAX_F32 | GLOBAL_ATOMIC_MAX_F32 => atomic(Atomic::MaxFloat),
         FLAT_ATOMIC_MIN_F64 | GLOBAL_ATOMIC_MIN_F64 => wide(Atomic::MinFloat),
         FLAT_ATOMIC_MAX_F64 | GLOBAL_ATOMIC_MAX_F64 => wide(Atomic::MaxFloat),
-        // The adder in the L2 cache flushes denormals, except that of gfx942.
+        // The adder in the L2 cache flushes denormals, except in gfx942.
         FLAT_ATOMIC_ADD_F32 | GLOBAL_ATOMIC_ADD_F32 => atomic(Atomic::AddFloat {
             flush: arch != Architecture::Gfx942,
         }),
@@ -243,37 +243,22 @@ pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> 
             Encoding::Flat => high == SCRATCH_APERTURE,
             _ => false,
         };
-        if in_scratch {
+        let offset = address & 0xffff_ffff;
+        let result = if in_scratch {
             if inst.enc != Encoding::Mubuf && !flat_scratch_is_set(wave, inst) {
                 return Err(Fault::Unknown);
             }
             let mut private = Local::private(spaces.scratch.lane(lane));
-            let offset = address & 0xffff_ffff;
-            perform(
-                &mut private,
-                access,
-                offset,
-                file_mut(wave, acc),
-                regs,
-                lane,
-            )
-            .map_err(|fault| fault.in_lane(lane))?;
+            let file = file_mut(wave, acc);
+            perform(&mut private, access, offset, file, regs, lane)
         } else if inst.enc == Encoding::Flat && high == LDS_APERTURE {
             let mut lds = Local::lds(spaces.lds);
-            let offset = address & 0xffff_ffff;
             perform(&mut lds, access, offset, file_mut(wave, acc), regs, lane)
-                .map_err(|fault| fault.in_lane(lane))?;
         } else {
-            perform(
-                spaces.global,
-                access,
-                address,
-                file_mut(wave, acc),
-                regs,
-                lane,
-            )
-            .map_err(|fault| fault.in_lane(lane))?;
-        }
+            let file = file_mut(wave, acc);
+            perform(spaces.global, access, address, file, regs, lane)
+        };
+        result.map_err(|fault| fault.in_lane(lane))?;
     }
     Ok(())
 }
@@ -461,7 +446,7 @@ mod tests {
         load.src = [Operand::NONE; 3];
         fixture.run(&load).unwrap();
         assert_eq!(fixture.wave.vgpr[8][..2], [5, 6]);
-        // An offset that is not that of a dword of all lanes, and another buffer.
+        // SOFFSET must be a multiple of one dword per lane. Other buffers are not modelled.
         fixture.wave.sgpr[33] = 4;
         assert_eq!(fixture.run(&store), Err(Fault::Unknown));
         fixture.wave.sgpr[33] = 0;

@@ -46,7 +46,7 @@ fn action(wave: &Wave, inst: &Inst) -> Result<Action, Fault> {
         Action::One(Access::LoadNarrow { size, signed, half }, Address::Register)
     };
     let store = |size, high| Action::One(Access::StoreNarrow { size, high }, Address::Register);
-    // The width of an atomic operation or a store is that of its data.
+    // An atomic operation or a store is as wide as its data.
     let bits = spec.src[1].bits(32);
     let atomic = |op| {
         Action::One(
@@ -132,7 +132,7 @@ fn action(wave: &Wave, inst: &Inst) -> Result<Action, Fault> {
 }
 
 /// Each active lane sends its data to another lane of its group. `to` plus `offset` is the number of that lane times four.
-/// The groups of gfx11 have 32 lanes, also in a wave64, and those of gfx9 have 64.
+/// A group has 32 lanes in gfx11, also in a wave64, and 64 lanes in gfx9.
 fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize, group: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
@@ -213,27 +213,18 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
     let mut local = Local::lds(lds);
     let offset = inst.imm as u32 & 0xffff;
     match action(wave, inst)? {
-        Action::One(access, Address::Register) => {
-            let address = vgprs(wave, inst.src[0], 1)?;
-            let regs = Registers { dst, data, second };
-            for lane in lanes(exec) {
-                let address = wave.vgpr[address][lane].wrapping_add(offset);
-                perform(
-                    &mut local,
-                    access,
-                    u64::from(address),
-                    file_mut(wave, acc),
-                    regs,
-                    lane,
-                )
-                .map_err(|fault| fault.in_lane(lane))?;
-            }
-        }
-        Action::One(access, Address::Lane) => {
+        Action::One(access, kind) => {
+            let register = match kind {
+                Address::Register => Some(vgprs(wave, inst.src[0], 1)?),
+                Address::Lane => None,
+            };
             let base = (wave.sgpr[125] & 0xffff) + offset;
             let regs = Registers { dst, data, second };
             for lane in lanes(exec) {
-                let address = u64::from(base) + 4 * lane as u64;
+                let address = u64::from(match register {
+                    Some(register) => wave.vgpr[register][lane].wrapping_add(offset),
+                    None => base + 4 * lane as u32,
+                });
                 perform(&mut local, access, address, file_mut(wave, acc), regs, lane)
                     .map_err(|fault| fault.in_lane(lane))?;
             }

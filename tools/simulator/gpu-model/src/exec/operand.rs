@@ -5,6 +5,9 @@ use crate::isa::{Inst, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::{VReg, Wave};
 
+/// The inline constants from code 240 on.
+const FLOATS: [f64; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];
+
 /// The 32-bit value of a scalar operand: SGPR, inline constant (an integer, or the bits of an f32), literal, SCC.
 /// Fails with [`Fault::Unknown`] for VGPRs and apertures.
 pub fn scalar32(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u32, Fault> {
@@ -13,14 +16,7 @@ pub fn scalar32(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u32, Fault
         n @ 0..=127 => wave.sgpr[n as usize],
         n @ 128..=192 => u32::from(n) - 128,
         n @ 193..=208 => (192 - i32::from(n)) as u32,
-        240 => 0.5f32.to_bits(),
-        241 => (-0.5f32).to_bits(),
-        242 => 1.0f32.to_bits(),
-        243 => (-1.0f32).to_bits(),
-        244 => 2.0f32.to_bits(),
-        245 => (-2.0f32).to_bits(),
-        246 => 4.0f32.to_bits(),
-        247 => (-4.0f32).to_bits(),
+        n @ 240..=247 => (FLOATS[usize::from(n) - 240] as f32).to_bits(),
         248 => 0x3e22_f983,
         251 => u32::from(wave.vcc() == 0),
         252 => u32::from(wave.exec() == 0),
@@ -47,14 +43,7 @@ pub fn scalar64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u64, Fault
         236 => u64::from(LDS_APERTURE) << 32 | 0xffff_ffff,
         237 => u64::from(SCRATCH_APERTURE) << 32,
         238 => u64::from(SCRATCH_APERTURE) << 32 | 0xffff_ffff,
-        240 => 0.5f64.to_bits(),
-        241 => (-0.5f64).to_bits(),
-        242 => 1.0f64.to_bits(),
-        243 => (-1.0f64).to_bits(),
-        244 => 2.0f64.to_bits(),
-        245 => (-2.0f64).to_bits(),
-        246 => 4.0f64.to_bits(),
-        247 => (-4.0f64).to_bits(),
+        n @ 240..=247 => FLOATS[usize::from(n) - 240].to_bits(),
         248 => 0x3fc4_5f30_6dc9_c882,
         251 => u64::from(wave.vcc() == 0),
         252 => u64::from(wave.exec() == 0),

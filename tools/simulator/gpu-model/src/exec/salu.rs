@@ -685,6 +685,25 @@ mod tests {
     }
 
     #[test]
+    fn operations_that_no_other_test_executes() {
+        use Op::*;
+        assert!(run(S_CMP_LE_I32, 0xffff_ffff, 0, false, sopc).1);
+        assert!(!run(S_CMP_LE_I32, 1, 0, true, sopc).1);
+        let mut wave = wave(64);
+        let mut mul = inst(S_MULK_I32, Encoding::Sopk);
+        (mul.dst, mul.imm) = (Operand(4), -3);
+        wave.sgpr[4] = 7;
+        assert_eq!(sopk(&mut wave, &mul), Ok(()));
+        assert_eq!(wave.sgpr[4] as i32, -21);
+        wave.set_exec(0xff0f);
+        wave.set_sgpr64(Operand(0), 0x0fff);
+        let mut mask = inst(S_AND_NOT1_WREXEC_B64, Encoding::Sop1);
+        (mask.dst, mask.src[0]) = (Operand(4), Operand(0));
+        assert_eq!(sop1(&mut wave, &mask), Ok(()));
+        assert_eq!((wave.exec(), wave.sgpr64(Operand(4))), (0xf0, 0xf0));
+    }
+
+    #[test]
     fn operations_on_one_source() {
         use Op::*;
         #[rustfmt::skip]

@@ -33,8 +33,25 @@ fn obstacle() -> Option<String> {
     (!output.status.success()).then(|| text(&output))
 }
 
+/// A test's name and function.
+pub struct Test(String, Box<dyn FnOnce() + Send>);
+
+impl Test {
+    pub fn new(name: &str, run: impl FnOnce() + Send + 'static) -> Test {
+        Test(name.to_string(), Box::new(run))
+    }
+
+    fn trial(self) -> Trial {
+        let Test(name, run) = self;
+        Trial::test(name, move || {
+            run();
+            Ok(())
+        })
+    }
+}
+
 /// Runs tests of the suite that need the root, and other tests.
-pub fn main(suite: &str, tests: &[(&str, fn())], others: &[(&str, fn())]) {
+pub fn main(suite: &str, tests: Vec<Test>, others: Vec<Test>) {
     let arguments = Arguments::from_args();
     let obstacle = if arguments.list { None } else { obstacle() };
     if let Some(reason) = &obstacle {
@@ -44,15 +61,9 @@ pub fn main(suite: &str, tests: &[(&str, fn())], others: &[(&str, fn())]) {
             reason.trim()
         );
     }
-    let trial = |&(name, test): &(&str, fn())| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
     let tests = tests
-        .iter()
-        .map(|test| trial(test).with_ignored_flag(obstacle.is_some()));
-    let trials = tests.chain(others.iter().map(trial)).collect();
+        .into_iter()
+        .map(|test| test.trial().with_ignored_flag(obstacle.is_some()));
+    let trials = tests.chain(others.into_iter().map(Test::trial)).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -117,10 +117,8 @@ template <class T, int op, Space space> void test_op() {
     auto got_cells = download(device_cells, n), got_old = download(old, n);
     for (size_t i = 0; i < n; ++i) {
         T variable = cells[i], before = simulate(op, variable, operands[i], expected[i]);
-        if (!same(variable, got_cells[i]))
-            report.differ(i, variable, got_cells[i], cells[i], operands[i], expected[i]);
-        if (!same(before, got_old[i]))
-            report.differ(i, before, got_old[i], cells[i], operands[i], expected[i]);
+        report.equal(i, variable, got_cells[i], cells[i], operands[i], expected[i]);
+        report.equal(i, before, got_old[i], cells[i], operands[i], expected[i]);
     }
     // Operations whose order does not matter.
     if (op <= Max) {
@@ -131,8 +129,7 @@ template <class T, int op, Space space> void test_op() {
         T variable = cells[0], got = download(cell, 1)[0];
         for (size_t i = 0; i < groups * threads; ++i)
             simulate(op, variable, operands[i], T(0));
-        if (!same(variable, got))
-            report.differ(0, variable, got);
+        report.equal(0, variable, got);
     }
 }
 
@@ -194,8 +191,7 @@ void test_tickets() {
     found.push_back(download(chain, 1)[0]);
     std::sort(found.begin(), found.end());
     for (uint64_t i = 0; i <= n; ++i)
-        if (found[i] != i)
-            report.differ(i, i, found[i]);
+        report.equal(i, i, found[i]);
     uint32_t value = download(guarded, 1)[0];
     if (value != 5)
         report.differ(0, 5u, value);
@@ -205,10 +201,8 @@ void test_tickets() {
         down = down == 0 || down > 9 ? 9 : down - 1;
     }
     auto wraps = download(wrapped, 2);
-    if (wraps[0] != up)
-        report.differ(0, up, wraps[0]);
-    if (wraps[1] != down)
-        report.differ(1, down, wraps[1]);
+    report.equal(0, up, wraps[0]);
+    report.equal(1, down, wraps[1]);
 }
 
 int main(int argc, char **argv) {

@@ -76,8 +76,7 @@ template <class E, class R, class A, class D, class F> void product(const char *
                 int sum = c[(block * n + i) * n + j];
                 for (int kk = 0; kk < k; ++kk)
                     sum += a[(block * n + i) * k + kk] * b[(block * n + j) * k + kk];
-                if (values[result(i, j, block)] != R(sum))
-                    report.differ((block * n + i) * n + j, R(sum), values[result(i, j, block)]);
+                report.equal((block * n + i) * n + j, R(sum), values[result(i, j, block)]);
             }
 }
 
@@ -144,8 +143,7 @@ void packed_floats() {
             float a = x[i][e], b = y[i][e];
             float expected[] = {a + b, a * b, std::fma(a, y[i][1 - e], -b), x[i][1 - e] * 2};
             for (int k = 0; k < 4; ++k)
-                if (!same(expected[k], float(got[4 * i + k][e])))
-                    report.differ(4 * i + k, expected[k], float(got[4 * i + k][e]), a, b);
+                report.equal(4 * i + k, expected[k], float(got[4 * i + k][e]), a, b);
         }
 }
 
@@ -170,8 +168,7 @@ void atomics_on_doubles() {
     auto got = download(memory, 4);
     double expected[] = {1 + 3 * 255 * 128, -255, 255, 128};
     for (int i = 0; i < 4; ++i)
-        if (got[i] != expected[i])
-            report.differ(i, expected[i], got[i]);
+        report.equal(i, expected[i], got[i]);
 }
 
 __global__ void units(unsigned *out) {
@@ -197,8 +194,7 @@ void compute_units() {
         unsigned unit = i / XCCS % UNITS_PER_XCC;
         unsigned engine = unit % ENGINES, in_use = (UNITS_PER_XCC - engine + ENGINES - 1) / ENGINES;
         unsigned expected = i % XCCS << 16 | engine << 8 | unit / ENGINES * ON_CHIP / in_use;
-        if (got[i] != expected)
-            report.differ(i, expected, got[i]);
+        report.equal(i, expected, got[i]);
     }
 }
 
@@ -225,8 +221,7 @@ void indexes() {
         for (int i = 0; i < 64; ++i) {
             int other = (index + i) & 15;
             int expected = in[index] * i + 7 + in[other] * i + (other == index ? 7 : 0);
-            if (got[i] != expected)
-                report.differ(i, expected, got[i]);
+            report.equal(i, expected, got[i]);
         }
     }
 }

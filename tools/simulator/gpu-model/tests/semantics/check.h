@@ -26,12 +26,8 @@
 // A function for host and device.
 #define BOTH(arguments, ...) [] __host__ __device__ arguments { return __VA_ARGS__; }
 
-#ifdef __OPTIMIZE__
-constexpr bool optimized = true;
-#else
-constexpr bool optimized = false;
-#endif
-
+// Whether the device code is optimized. The host code is compiled once, without optimization.
+inline bool optimized;
 inline uint64_t seed;
 inline int failures;
 
@@ -44,8 +40,10 @@ inline uint64_t next_random() {
     return z ^ z >> 31;
 }
 
+// The arguments: the seed, and the optimization level of the device code.
 inline void start(int argc, char **argv) {
     seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+    optimized = argc <= 2 || std::strcmp(argv[2], "-O0") != 0;
 }
 
 inline int finish() {
@@ -155,6 +153,13 @@ template <class T> void show(const char *name, T value) {
         std::printf(" %s 0x%llx", name, (unsigned long long)to_bits(value));
 }
 
+template <class R> bool same(R host, R device) {
+    if constexpr (is_float<R>)
+        if (is_nan(host) && is_nan(device))
+            return true;
+    return std::memcmp(&host, &device, sizeof host) == 0;
+}
+
 // Prints the first three differences and counts all.
 struct Report {
     const char *name;
@@ -175,14 +180,11 @@ struct Report {
             std::printf("\n");
         }
     }
+    template <class R, class... A> void equal(size_t i, R host, R device, A... arguments) {
+        if (!same(host, device))
+            differ(i, host, device, arguments...);
+    }
 };
-
-template <class R> bool same(R host, R device) {
-    if constexpr (is_float<R>)
-        if (is_nan(host) && is_nan(device))
-            return true;
-    return std::memcmp(&host, &device, sizeof host) == 0;
-}
 
 template <class F, class R, class... A> __global__ void apply(F f, R *out, size_t n, const A *...in) {
     size_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -196,16 +198,19 @@ template <class F, class R, class... A> __global__ void apply_to_all(F f, R *out
         out[i] = f(in[i]...);
 }
 
+// Whether to use `apply_to_all`, by the type of the result. A program can specialize this variable.
+template <class R> constexpr bool scalar = false;
+
 template <class R, class F, class... A> std::vector<R> on_device(F f, const std::vector<A> &...in) {
     R *out;
     HIP(hipMalloc(&out, count * sizeof(R)));
-#ifdef SCALAR
-    apply_to_all<<<50, 1>>>(f, out, count, upload(in)...);
-#else
-    // The size of a workgroup is not a multiple of the wave size, and the last workgroup is partial.
-    unsigned block = 160;
-    apply<<<(count + block - 1) / block, block>>>(f, out, count, upload(in)...);
-#endif
+    if constexpr (scalar<R>) {
+        apply_to_all<<<50, 1>>>(f, out, count, upload(in)...);
+    } else {
+        // The size of a workgroup is not a multiple of the wave size, and the last workgroup is partial.
+        unsigned block = 160;
+        apply<<<(count + block - 1) / block, block>>>(f, out, count, upload(in)...);
+    }
     HIP(hipGetLastError());
     return download(out, count);
 }
@@ -215,11 +220,8 @@ template <class F, class... A> void exact(const char *name, F f, const std::vect
     using R = decltype(f(in[0]...));
     std::vector<R> device = on_device<R>(f, in...);
     Report report(name);
-    for (size_t i = 0; i < count; ++i) {
-        R host = f(in[i]...);
-        if (!same(host, device[i]))
-            report.differ(i, host, device[i], in[i]...);
-    }
+    for (size_t i = 0; i < count; ++i)
+        report.equal(i, f(in[i]...), device[i], in[i]...);
 }
 
 // Checks that the result differs from the reference by at most `ulps` units in the last place. The reference has more

@@ -5,6 +5,8 @@
 // memory of hipHostMalloc, or are between device addresses.
 #include "check.h"
 
+#include <hip/hip_ext.h>
+
 std::vector<uint8_t> random_bytes(size_t n) {
     std::vector<uint8_t> bytes(n);
     for (auto &byte : bytes)
@@ -15,8 +17,7 @@ std::vector<uint8_t> random_bytes(size_t n) {
 void expect(Report &report, const std::vector<uint8_t> &expected, const uint8_t *memory) {
     auto got = download(memory, expected.size());
     for (size_t i = 0; i < expected.size(); ++i)
-        if (got[i] != expected[i])
-            report.differ(i, expected[i], got[i]);
+        report.equal(i, expected[i], got[i]);
 }
 
 void test_copies() {
@@ -34,8 +35,7 @@ void test_copies() {
         std::vector<uint8_t> part(length);
         HIP(hipMemcpy(part.data(), y + to, length, hipMemcpyDeviceToHost));
         for (size_t i = 0; i < length; ++i)
-            if (part[i] != b[to + i])
-                report.differ(i, b[to + i], part[i]);
+            report.equal(i, b[to + i], part[i]);
     }
     expect(report, a, x);
     expect(report, b, y);
@@ -104,8 +104,7 @@ void test_grid(dim3 limit, dim3 block) {
                                       block.y, block.z, grid.x, grid.y, grid.z})
                     hash = hash * 1000003 + part;
                 size_t i = (z * limit.y + y) * limit.x + x;
-                if (hash != got[i])
-                    report.differ(i, hash, got[i]);
+                report.equal(i, hash, got[i]);
             }
 }
 
@@ -152,14 +151,71 @@ void test_streams() {
             std::copy(other.begin() + 3, other.begin() + 1004, expected.begin() + 7);
         }
         for (int i = 0; i < n; ++i)
-            if (expected[i] != results[s][i])
-                report.differ(i, expected[i], results[s][i]);
+            report.equal(i, expected[i], results[s][i]);
         HIP(hipStreamDestroy(stream[s]));
     }
 }
 
+// A copy of more bytes than one of HIP's staging buffers holds.
+void test_large_copy() {
+    Report report("a large copy");
+    const size_t size = (5 << 20) + 13;
+    auto from = random_bytes(size);
+    uint8_t *x = upload(from), *y = upload(std::vector<uint8_t>(size));
+    HIP(hipMemcpy(y + 1, x + 3, size - 5, hipMemcpyDeviceToDevice));
+    auto got = download(y, size);
+    for (size_t i = 0; i < size; ++i)
+        report.equal(i, i == 0 || i > size - 5 ? uint8_t(0) : from[i + 2], got[i]);
+}
+
+__global__ void sizes(unsigned *out) {
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0)
+        out[blockIdx.y * gridDim.x + blockIdx.x] = blockDim.x + 100 * blockDim.y + 10000 * blockDim.z;
+}
+
+// A grid that is not a multiple of the workgroup's size.
+void test_partial_workgroups() {
+    Report report("partial workgroups");
+    hipFunction_t function;
+    HIP(hipGetFuncBySymbol(&function, reinterpret_cast<const void *>(sizes)));
+    unsigned *out = upload(std::vector<unsigned>(4));
+    void *arguments[] = {&out};
+    HIP(hipExtModuleLaunchKernel(function, 7, 6, 3, 4, 4, 3, 0, nullptr, arguments, nullptr));
+    auto got = download(out, 4);
+    const unsigned expected[] = {30404, 30403, 30204, 30203};
+    for (int i = 0; i < 4; ++i)
+        report.equal(i, expected[i], got[i]);
+}
+
+__constant__ uint32_t constants[16];
+__device__ uint32_t variable[4];
+
+__global__ void symbols(uint32_t *out) {
+    out[threadIdx.x] = constants[threadIdx.x & 15] + variable[threadIdx.x & 3];
+    if (threadIdx.x == 0)
+        variable[0] = 99;
+}
+
+void test_symbols() {
+    Report report("symbols");
+    auto values = inputs<uint32_t>();
+    HIP(hipMemcpyToSymbol(HIP_SYMBOL(constants), values.data(), sizeof constants));
+    HIP(hipMemcpyToSymbol(HIP_SYMBOL(variable), &values[16], sizeof variable));
+    uint32_t *out = upload(std::vector<uint32_t>(32));
+    symbols<<<1, 32>>>(out);
+    auto got = download(out, 32);
+    for (int i = 0; i < 32; ++i)
+        report.equal(i, values[i & 15] + values[16 + (i & 3)], got[i]);
+    uint32_t back[4];
+    HIP(hipMemcpyFromSymbol(back, HIP_SYMBOL(variable), sizeof back));
+    report.equal(0, 99u, back[0]);
+}
+
 int main(int argc, char **argv) {
     start(argc, argv);
+    test_large_copy();
+    test_partial_workgroups();
+    test_symbols();
     test_copies();
     test_fills();
     test_grid({100, 1, 1}, {64, 1, 1});

@@ -274,8 +274,7 @@ template <class T> void shuffles_of() {
                       (i & 7) >= 1 ? i - 1 : i,
                       (i & 1) == 0 ? i + 1 : i};
         for (int k = 0; k < 8; ++k)
-            if (!same(in[from[k]], got[8 * i + k]))
-                report.differ(8 * i + k, in[from[k]], got[8 * i + k]);
+            report.equal(8 * i + k, in[from[k]], got[8 * i + k]);
     }
 }
 

@@ -59,8 +59,7 @@ template <int N, Space space> void test_copy() {
     }
     auto got = download(device_to, to.size());
     for (size_t i = 0; i < to.size(); ++i)
-        if (to[i] != got[i])
-            report.differ(i, to[i], got[i]);
+        report.equal(i, to[i], got[i]);
 }
 
 template <int... N> void test_copies() {
@@ -95,8 +94,7 @@ template <class T> void test_elements(const char *name) {
     for (int i = 0; i < n; ++i)
         for (size_t k = 0; k < sizeof(T); ++k) {
             uint8_t expected = bytes[(i * 13 + 5) % n * sizeof(T) + k], byte = got[i * sizeof(T) + k];
-            if (expected != byte)
-                report.differ(i, expected, byte);
+            report.equal(i, expected, byte);
         }
 }
 
@@ -127,8 +125,7 @@ void test_narrow() {
         uint32_t both = uint32_t(uint16_t(c[i])) << 16 | d[(i + 1) % count];
         int64_t expected = a[i] + b[i] * 1000 + int64_t(c[i]) * 1000000 + int64_t(d[i]) * 100000000000 + int8_t(a[i] + 1) +
                            uint16_t(d[i] * 3) + (int64_t(both) << 20);
-        if (expected != got[i])
-            report.differ(i, expected, got[i], a[i], b[i], c[i], d[i]);
+        report.equal(i, expected, got[i], a[i], b[i], c[i], d[i]);
     }
 }
 
@@ -155,8 +152,7 @@ template <class T> void test_transpose() {
     auto got = download(out, in.size());
     for (int y = 0; y < height; ++y)
         for (int x = 0; x < width; ++x)
-            if (got[x * height + y] != in[y * width + x])
-                report.differ(y * width + x, in[y * width + x], got[x * height + y]);
+            report.equal(y * width + x, in[y * width + x], got[x * height + y]);
 }
 
 // A tree reduction, and a bitonic sort with a barrier per step. The size of the LDS is set at launch.
@@ -209,12 +205,10 @@ void test_sum_and_sort() {
                 for (int k = 0; k < n; ++k)
                     sum += values[g * n + k];
                 std::sort(values.begin() + g * n, values.begin() + (g + 1) * n);
-                if (sum != got_sums[g])
-                    report.differ(g, sum, got_sums[g]);
+                report.equal(g, sum, got_sums[g]);
             }
             for (size_t k = 0; k < values.size(); ++k)
-                if (values[k] != got[k])
-                    report.differ(k, values[k], got[k]);
+                report.equal(k, values[k], got[k]);
         }
 }
 
@@ -251,8 +245,7 @@ template <class T> void test_pairs() {
         int k = (i * 7) & 127;
         T expected[] = {T(shared[k] * 3 + shared[k + 9]), T(shared[k + 64] * 5 + shared[k + 320]), T(shared[k + 1] ^ shared[k + 2])};
         for (int part = 0; part < 3; ++part)
-            if (expected[part] != got[i + 128 * part])
-                report.differ(i + 128 * part, expected[part], got[i + 128 * part]);
+            report.equal(i + 128 * part, expected[part], got[i + 128 * part]);
     }
 }
 

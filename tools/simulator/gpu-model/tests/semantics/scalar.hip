@@ -1,6 +1,7 @@
 // Integer arithmetic on uniform values. clang uses scalar instructions, which have 32 and 64 bits.
-#define SCALAR
 #include "integer.h"
+
+template <class R> requires std::is_integral_v<R> constexpr bool scalar<R> = true;
 
 int main(int argc, char **argv) {
     start(argc, argv);

@@ -4,7 +4,7 @@ use super::super::architecture::Architecture;
 use super::super::encoding::Encoding;
 use super::super::inst::{Inst, blank};
 use super::super::operand::Operand;
-use super::super::tables::{Kind, Spec};
+use super::super::tables::{Kind, Spec, flag};
 use super::check::{self, File};
 use super::error::DecodeError::{self, Short, Unknown};
 
@@ -134,5 +134,111 @@ impl<'a> Decoder<'a> {
         self.inst.clamp = clamp;
         self.inst.omod = omod as u8;
         Ok(())
+    }
+
+    /// SDST of `v_readlane` and `v_readfirstlane`, in a field of eight bits. M0 cannot be the destination.
+    pub fn readlane_dst(&self, code: u32) -> Result<Operand, DecodeError> {
+        let m0 = if self.inst.arch.is_gfx9() { 124 } else { 125 };
+        if code > 127 || code == m0 {
+            return Err(Unknown);
+        }
+        self.check(Kind::S32, code, File::Scalar)
+    }
+
+    /// Begins an instruction of VOP3 or VOP3SD: everything except for the sources. The opcodes of VOP1 start at `vop1`.
+    /// `opsel`: the bits of OP_SEL that the operation uses.
+    pub fn vop3(
+        words: &'a [u32],
+        arch: Architecture,
+        vop1: u32,
+        opsel: impl Fn(&Spec) -> u8,
+    ) -> Result<Self, DecodeError> {
+        let word = words[0];
+        let code = field(word, 16, 10);
+        let derived = match code {
+            0..=0xff => arch.lookup(Encoding::Vopc, code),
+            0x100..=0x13f => arch.lookup(Encoding::Vop2, code - 0x100),
+            _ if (vop1..vop1 + 0x80).contains(&code) => arch.lookup(Encoding::Vop1, code - vop1),
+            _ => None,
+        };
+        let row = derived
+            .filter(|row| row.has_e64())
+            .or_else(|| arch.lookup(Encoding::Vop3, code))
+            .or_else(|| arch.lookup(Encoding::Vop3Sd, code));
+        let mut d = Decoder::new(words, 2, Encoding::Vop3, arch, row)?;
+        let second = words[1];
+        let (vdst, neg) = (field(word, 0, 8), field(second, 29, 3) as u8);
+        d.output_modifiers(bit(word, 15), field(second, 27, 2))?;
+        if d.spec.dst[1] == Kind::MASK {
+            d.inst.enc = Encoding::Vop3Sd;
+            d.inst.dst = d.vgpr(d.spec.dst[0], vdst)?;
+            d.inst.dst2 = d.check(Kind::MASK, field(word, 8, 7), File::Scalar)?;
+            d.source_modifiers(neg, 0)?;
+            return Ok(d);
+        }
+        d.inst.dst = match d.spec.dst[0] {
+            Kind::NONE => unused(vdst).map(|()| Operand::NONE)?,
+            Kind::MASK if vdst < 128 => d.check(Kind::MASK, vdst, File::Scalar)?,
+            Kind::EXEC if vdst == 126 => Operand::EXEC_LO,
+            Kind::MASK | Kind::EXEC => return Err(Unknown),
+            Kind::S32 => d.readlane_dst(vdst)?,
+            kind => d.vgpr(kind, vdst)?,
+        };
+        d.source_modifiers(neg, field(word, 8, 3) as u8)?;
+        d.inst.opsel = field(word, 11, 4) as u8;
+        unused((d.inst.opsel & !opsel(d.spec)).into())?;
+        Ok(d)
+    }
+
+    /// Begins an instruction of VOP3P: everything except for the sources.
+    pub fn vop3p(words: &'a [u32], arch: Architecture) -> Result<Self, DecodeError> {
+        let word = words[0];
+        let op = arch.lookup(Encoding::Vop3p, field(word, 16, 7));
+        let mut d = Decoder::new(words, 2, Encoding::Vop3p, arch, op)?;
+        let second = words[1];
+        d.inst.dst = d.vgpr(d.spec.dst[0], field(word, 0, 8))?;
+        d.output_modifiers(bit(word, 15), 0)?;
+        d.inst.neg = field(second, 29, 3) as u8;
+        d.inst.abs = field(word, 8, 3) as u8;
+        d.inst.opsel = field(word, 11, 3) as u8;
+        d.inst.opsel_hi = (field(second, 27, 2) | field(word, 14, 1) << 2) as u8;
+        if !d.spec.has_op_sel() {
+            unused(d.inst.opsel.into())?;
+        }
+        let modifiers = d.inst.neg | d.inst.abs | d.inst.opsel;
+        unused((modifiers & !d.spec.present_sources()).into())?;
+        Ok(d)
+    }
+
+    /// The offsets and the GDS bit of a DS instruction.
+    pub fn ds_controls(&mut self, gds: bool) -> Result<(), DecodeError> {
+        self.inst.flag = gds;
+        if gds && self.spec.has(flag::LDS) || !gds && self.spec.has(flag::GDS) {
+            return Err(Unknown);
+        }
+        let word = self.words[0];
+        if self.spec.has_two_offsets() {
+            self.inst.imm = field(word, 0, 8) as i32;
+            self.inst.imm2 = field(word, 8, 8) as u8;
+        } else {
+            self.inst.imm = field(word, 0, 16) as i32;
+        }
+        Ok(())
+    }
+
+    /// The kind of a FLAT instruction's destination. An atomic returns the old value only with GLC.
+    pub fn flat_dst(&self) -> Kind {
+        let is_atomic = self.spec.src[1] != Kind::NONE;
+        if is_atomic && !self.inst.glc {
+            Kind::NONE
+        } else {
+            self.spec.dst[0]
+        }
+    }
+
+    /// NEG and ABS of the sources in the control word of DPP.
+    pub fn dpp_modifiers(&mut self, word: u32) -> Result<(), DecodeError> {
+        let both = |low| (field(word, low, 1) | field(word, low + 2, 1) << 1) as u8;
+        self.source_modifiers(both(20), both(21))
     }
 }

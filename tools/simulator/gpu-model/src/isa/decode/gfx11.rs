@@ -4,7 +4,7 @@ use super::super::architecture::Architecture;
 use super::super::encoding::Encoding;
 use super::super::inst::{Dpp, Dual, Inst};
 use super::super::operand::Operand;
-use super::super::tables::{Kind, Op, Spec, flag};
+use super::super::tables::{Kind, Op, Spec};
 use super::check::{File, gfx11 as check};
 use super::decoder::{Decoder, bit, field, sign_extend, unused};
 use super::error::DecodeError::{self, Short, Unknown};
@@ -53,11 +53,7 @@ impl Decoder<'_> {
         let code = match code {
             250 => {
                 let word = self.dpp16()?;
-                let (neg, abs) = (
-                    bit(word, 20) as u8 | (bit(word, 22) as u8) << 1,
-                    bit(word, 21) as u8 | (bit(word, 23) as u8) << 1,
-                );
-                self.source_modifiers(neg, abs)?;
+                self.dpp_modifiers(word)?;
                 256 + field(word, 0, 8)
             }
             233 | 234 => 256 + self.dpp8(code == 234)?,
@@ -171,20 +167,12 @@ fn vop1(words: &[u32]) -> Result<Inst, DecodeError> {
         return d.finish();
     }
     if d.spec.dst[0] == Kind::S32 {
-        d.inst.dst = readlane_dst(vdst)?;
+        d.inst.dst = d.readlane_dst(vdst)?;
     } else {
         d.inst.dst = d.half(d.spec.dst[0], 256 + vdst, 3)?;
     }
     d.source0_e32(src0)?;
     d.finish()
-}
-
-/// SDST of `v_readlane` and `v_readfirstlane`, in a field of eight bits.
-fn readlane_dst(code: u32) -> Result<Operand, DecodeError> {
-    if code > 127 || code == 125 {
-        return Err(Unknown);
-    }
-    check(Kind::S32, code, File::Scalar)
 }
 
 fn vop2(words: &[u32]) -> Result<Inst, DecodeError> {
@@ -223,54 +211,15 @@ fn vopc(words: &[u32]) -> Result<Inst, DecodeError> {
 }
 
 fn vop3(words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let code = field(word, 16, 10);
-    let derived = match code {
-        0..=0xff => ARCH.lookup(Encoding::Vopc, code),
-        0x100..=0x13f => ARCH.lookup(Encoding::Vop2, code - 0x100),
-        0x180..=0x1ff => ARCH.lookup(Encoding::Vop1, code - 0x180),
-        _ => None,
-    };
-    let op = derived
-        .filter(|row| row.has_e64())
-        .or_else(|| ARCH.lookup(Encoding::Vop3, code))
-        .or_else(|| ARCH.lookup(Encoding::Vop3Sd, code));
-    let mut d = Decoder::new(words, 2, Encoding::Vop3, ARCH, op)?;
-    let second = words[1];
-    let (vdst, omod, neg) = (
-        field(word, 0, 8),
-        field(second, 27, 2),
-        field(second, 29, 3) as u8,
-    );
-    d.output_modifiers(bit(word, 15), omod)?;
-    if d.spec.dst[1] == Kind::MASK {
-        d.inst.enc = Encoding::Vop3Sd;
-        d.inst.dst = d.vgpr(d.spec.dst[0], vdst)?;
-        d.inst.dst2 = check(Kind::MASK, field(word, 8, 7), File::Scalar)?;
-        d.source_modifiers(neg, 0)?;
-    } else {
-        d.inst.dst = match d.spec.dst[0] {
-            Kind::NONE => unused(vdst).map(|()| Operand::NONE)?,
-            Kind::MASK if vdst < 128 => check(Kind::MASK, vdst, File::Scalar)?,
-            Kind::EXEC if vdst == 126 => Operand::EXEC_LO,
-            Kind::MASK | Kind::EXEC => return Err(Unknown),
-            Kind::S32 => readlane_dst(vdst)?,
-            kind => d.vgpr(kind, vdst)?,
-        };
-        d.source_modifiers(neg, field(word, 8, 3) as u8)?;
-        d.inst.opsel = field(word, 11, 4) as u8;
-        if d.inst.opsel & !opsel_bits(&d.inst, d.spec) != 0 {
-            return Err(Unknown);
-        }
-    }
-    d.sources_e64(second)?;
+    let mut d = Decoder::vop3(words, ARCH, 0x180, opsel_bits)?;
+    d.sources_e64(words[1])?;
     d.finish()
 }
 
 /// The bits of OP_SEL that the instruction uses.
-fn opsel_bits(inst: &Inst, spec: &Spec) -> u8 {
+fn opsel_bits(spec: &Spec) -> u8 {
     // OP_SEL is FI and BOUND_CTRL.
-    if matches!(inst.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
+    if matches!(spec.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
         return 0b11;
     }
     let mut bits = (spec.dst[0].is_true16() as u8) << 3;
@@ -281,24 +230,8 @@ fn opsel_bits(inst: &Inst, spec: &Spec) -> u8 {
 }
 
 fn vop3p(words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let op = ARCH.lookup(Encoding::Vop3p, field(word, 16, 7));
-    let mut d = Decoder::new(words, 2, Encoding::Vop3p, ARCH, op)?;
-    let second = words[1];
-    d.inst.dst = d.vgpr(d.spec.dst[0], field(word, 0, 8))?;
-    d.output_modifiers(bit(word, 15), 0)?;
-    d.inst.neg = field(second, 29, 3) as u8;
-    d.inst.abs = field(word, 8, 3) as u8;
-    d.inst.opsel = field(word, 11, 3) as u8;
-    d.inst.opsel_hi = (field(second, 27, 2) | field(word, 14, 1) << 2) as u8;
-    let present = d.spec.present_sources();
-    if !d.spec.has_op_sel() {
-        unused(d.inst.opsel.into())?;
-    }
-    unused(u32::from(
-        (d.inst.neg | d.inst.abs | d.inst.opsel) & !present,
-    ))?;
-    d.sources_e64(second)?;
+    let mut d = Decoder::vop3p(words, ARCH)?;
+    d.sources_e64(words[1])?;
     d.finish()
 }
 
@@ -357,16 +290,7 @@ fn ds(words: &[u32]) -> Result<Inst, DecodeError> {
     let mut d = Decoder::new(words, 2, Encoding::Ds, ARCH, op)?;
     let second = words[1];
     unused(field(word, 16, 1))?;
-    d.inst.flag = bit(word, 17);
-    if d.inst.flag && d.spec.has(flag::LDS) || !d.inst.flag && d.spec.has(flag::GDS) {
-        return Err(Unknown);
-    }
-    if d.spec.has_two_offsets() {
-        d.inst.imm = field(word, 0, 8) as i32;
-        d.inst.imm2 = field(word, 8, 8) as u8;
-    } else {
-        d.inst.imm = field(word, 0, 16) as i32;
-    }
+    d.ds_controls(bit(word, 17))?;
     for i in 0..3 {
         d.inst.src[i] = d.vgpr(d.spec.src[i], field(second, 8 * i as u32, 8))?;
     }
@@ -435,13 +359,6 @@ fn flat(words: &[u32]) -> Result<Inst, DecodeError> {
     d.inst.imm = sign_extend(word, 13);
     d.inst.src[0] = d.vgpr(address, addr)?;
     d.inst.src[1] = d.vgpr(d.spec.src[1], data)?;
-    // An atomic returns the old value only with GLC.
-    let is_atomic = d.spec.src[1] != Kind::NONE;
-    let returned = if is_atomic && !d.inst.glc {
-        Kind::NONE
-    } else {
-        d.spec.dst[0]
-    };
-    d.inst.dst = d.vgpr(returned, vdst)?;
+    d.inst.dst = d.vgpr(d.flat_dst(), vdst)?;
     d.finish()
 }

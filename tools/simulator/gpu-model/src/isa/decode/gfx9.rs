@@ -86,10 +86,7 @@ impl Decoder<'_> {
             bound_ctrl: bit(word, 19),
             fi: false,
         };
-        self.source_modifiers(
-            bit(word, 20) as u8 | (bit(word, 22) as u8) << 1,
-            bit(word, 21) as u8 | (bit(word, 23) as u8) << 1,
-        )?;
+        self.dpp_modifiers(word)?;
         Ok(field(word, 0, 8))
     }
 
@@ -243,7 +240,7 @@ fn vop1(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
             unused(vdst | src0)?;
             return d.finish();
         }
-        Kind::S32 => d.inst.dst = readlane_dst(&d, vdst)?,
+        Kind::S32 => d.inst.dst = d.readlane_dst(vdst)?,
         Kind::A32 => {
             d.inst.dst = agpr(Kind::A32, vdst)?;
             d.inst.src[0] = agpr(Kind::A32, src0.checked_sub(256).ok_or(Unknown)?)?;
@@ -255,24 +252,14 @@ fn vop1(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     d.finish()
 }
 
-/// SDST of `v_readlane` and `v_readfirstlane`, in a field of eight bits.
-fn readlane_dst(d: &Decoder, code: u32) -> Result<Operand, DecodeError> {
-    if code > 127 || code == 124 {
-        return Err(Unknown);
-    }
-    d.check(Kind::S32, code, File::Scalar)
-}
-
 fn vop2(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
     let op = arch.lookup(Encoding::Vop2, field(word, 25, 6));
     let mut d = Decoder::new(words, 1, Encoding::Vop2, arch, op)?;
     d.inst.dst = d.vgpr(d.spec.dst[0], field(word, 17, 8))?;
     let field1 = field(word, 9, 8);
-    let mut vsrc1 = match d.source0(field(word, 0, 9), Some(field1))? {
-        true => None,
-        false => Some(256 + field1),
-    };
+    let is_decoded = d.source0(field(word, 0, 9), Some(field1))?;
+    let mut vsrc1 = (!is_decoded).then_some(256 + field1);
     for i in 1..3 {
         d.inst.src[i] = match d.spec.src[i] {
             Kind::NONE => continue,
@@ -303,46 +290,8 @@ fn vopc(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
 }
 
 fn vop3(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let code = field(word, 16, 10);
-    let derived = match code {
-        0..=0xff => arch.lookup(Encoding::Vopc, code),
-        0x100..=0x13f => arch.lookup(Encoding::Vop2, code - 0x100),
-        0x140..=0x1bf => arch.lookup(Encoding::Vop1, code - 0x140),
-        _ => None,
-    };
-    let row = derived
-        .filter(|row| row.has_e64())
-        .or_else(|| arch.lookup(Encoding::Vop3, code))
-        .or_else(|| arch.lookup(Encoding::Vop3Sd, code));
-    let mut d = Decoder::new(words, 2, Encoding::Vop3, arch, row)?;
-    let second = words[1];
-    let (vdst, omod, neg) = (
-        field(word, 0, 8),
-        field(second, 27, 2),
-        field(second, 29, 3) as u8,
-    );
-    d.output_modifiers(bit(word, 15), omod)?;
-    if d.spec.dst[1] == Kind::MASK {
-        d.inst.enc = Encoding::Vop3Sd;
-        d.inst.dst = d.vgpr(d.spec.dst[0], vdst)?;
-        d.inst.dst2 = d.check(Kind::MASK, field(word, 8, 7), File::Scalar)?;
-        d.source_modifiers(neg, 0)?;
-    } else {
-        d.inst.dst = match d.spec.dst[0] {
-            Kind::NONE => unused(vdst).map(|()| Operand::NONE)?,
-            Kind::MASK if vdst < 128 => d.check(Kind::MASK, vdst, File::Scalar)?,
-            Kind::MASK => return Err(Unknown),
-            Kind::S32 => readlane_dst(&d, vdst)?,
-            kind => d.vgpr(kind, vdst)?,
-        };
-        d.source_modifiers(neg, field(word, 8, 3) as u8)?;
-        d.inst.opsel = field(word, 11, 4) as u8;
-        if d.inst.opsel & !opsel_bits(d.spec) != 0 {
-            return Err(Unknown);
-        }
-    }
-    d.sources3(second)?;
+    let mut d = Decoder::vop3(words, arch, 0x140, opsel_bits)?;
+    d.sources3(words[1])?;
     d.finish()
 }
 
@@ -358,33 +307,16 @@ fn opsel_bits(spec: &Spec) -> u8 {
 }
 
 fn vop3p(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let code = field(word, 16, 7);
-    if let Some(row) = arch.lookup(Encoding::Mai, code) {
+    if let Some(row) = arch.lookup(Encoding::Mai, field(words[0], 16, 7)) {
         return mai(arch, words, row);
     }
-    let op = arch.lookup(Encoding::Vop3p, code);
-    let mut d = Decoder::new(words, 2, Encoding::Vop3p, arch, op)?;
-    let second = words[1];
-    d.inst.dst = d.vgpr(d.spec.dst[0], field(word, 0, 8))?;
-    d.output_modifiers(bit(word, 15), 0)?;
-    d.inst.neg = field(second, 29, 3) as u8;
-    d.inst.abs = field(word, 8, 3) as u8;
-    d.inst.opsel = field(word, 11, 3) as u8;
-    d.inst.opsel_hi = (field(second, 27, 2) | field(word, 14, 1) << 2) as u8;
-    let present = d.spec.present_sources();
+    let mut d = Decoder::vop3p(words, arch)?;
     // The dot products of gfx942 have neither OP_SEL nor OP_SEL_HI.
     let dot = arch == Architecture::Gfx942 && d.spec.name.starts_with("V_DOT");
-    if !d.spec.has_op_sel() || dot {
-        unused(d.inst.opsel.into())?;
-    }
-    if dot && d.inst.opsel_hi != 7 {
+    if dot && (d.inst.opsel, d.inst.opsel_hi) != (0, 7) {
         return Err(Unknown);
     }
-    unused(u32::from(
-        (d.inst.neg | d.inst.abs | d.inst.opsel) & !present,
-    ))?;
-    d.sources3(second)?;
+    d.sources3(words[1])?;
     d.finish()
 }
 
@@ -438,16 +370,7 @@ fn ds(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let mut d = Decoder::new(words, 2, Encoding::Ds, arch, op)?;
     let second = words[1];
     let acc = bit(word, 25);
-    d.inst.flag = bit(word, 16);
-    if d.inst.flag && d.spec.has(flag::LDS) || !d.inst.flag && d.spec.has(flag::GDS) {
-        return Err(Unknown);
-    }
-    if d.spec.has_two_offsets() {
-        d.inst.imm = field(word, 0, 8) as i32;
-        d.inst.imm2 = field(word, 8, 8) as u8;
-    } else {
-        d.inst.imm = field(word, 0, 16) as i32;
-    }
+    d.ds_controls(bit(word, 16))?;
     // The operand of GWS is data.
     let acc_address = acc && d.spec.has(flag::GDS);
     d.inst.src[0] = d.vector(d.spec.src[0], field(second, 0, 8), acc_address)?;
@@ -533,14 +456,7 @@ fn flat(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     d.inst.imm = sign_extend(word, 13);
     d.inst.src[0] = d.vgpr(address, addr)?;
     d.inst.src[1] = d.vector(d.spec.src[1], data, acc)?;
-    // An atomic returns the old value only with GLC.
-    let is_atomic = d.spec.src[1] != Kind::NONE;
-    let returned = if is_atomic && !d.inst.glc {
-        Kind::NONE
-    } else {
-        d.spec.dst[0]
-    };
-    d.inst.dst = d.vector(returned, vdst, acc)?;
+    d.inst.dst = d.vector(d.flat_dst(), vdst, acc)?;
     if acc && [d.inst.src[1], d.inst.dst] == [Operand::NONE; 2] {
         return Err(Unknown);
     }

@@ -437,6 +437,20 @@ fn mode_selects_which_denormals_are_flushed() {
     assert_eq!(run(V_SIN_F32, &[1]), 6);
 }
 
+/// Executes instructions: operation, destination, sources, NEG. The second destination is VCC.
+fn execute_all(wave: &mut Wave, steps: &[(Op, usize, [Operand; 3], u8)]) {
+    for &(op, dst, src, neg) in steps {
+        let inst = Inst {
+            dst: Operand::vgpr(dst as u16),
+            dst2: Operand::VCC_LO,
+            src,
+            neg,
+            ..inst(op)
+        };
+        assert_eq!(execute(wave, &inst), Ok(()), "{op:?}");
+    }
+}
+
 /// The instructions that clang generates for an f32 division.
 fn divide32(a: u32, b: u32, mode: u32) -> u32 {
     let mut wave = wave(32);
@@ -447,7 +461,7 @@ fn divide32(a: u32, b: u32, mode: u32) -> u32 {
     let v = |n: usize| Operand::vgpr(n as u16);
     let one = Operand(242);
     let none = Operand::NONE;
-    for (op, dst, src, neg) in [
+    let steps = [
         (V_DIV_SCALE_F32, ds, [v(d), v(d), v(n)], 0),
         (V_RCP_F32, r, [v(ds), none, none], 0),
         (V_DIV_SCALE_F32, ns, [v(n), v(d), v(n)], 0),
@@ -459,17 +473,8 @@ fn divide32(a: u32, b: u32, mode: u32) -> u32 {
         (V_FMA_F32, e, [v(ds), v(q), v(ns)], 1),
         (V_DIV_FMAS_F32, q, [v(e), v(r), v(q)], 0),
         (V_DIV_FIXUP_F32, q, [v(q), v(d), v(n)], 0),
-    ] {
-        let dst2 = Operand::VCC_LO;
-        let inst = Inst {
-            dst: v(dst),
-            dst2,
-            src,
-            neg,
-            ..inst(op)
-        };
-        assert_eq!(execute(&mut wave, &inst), Ok(()), "{op:?}");
-    }
+    ];
+    execute_all(&mut wave, &steps);
     wave.vgpr[q][0]
 }
 
@@ -484,7 +489,7 @@ fn divide64(a: u64, b: u64) -> u64 {
     let v = |n: usize| Operand::vgpr(n as u16);
     let one = Operand(242);
     let none = Operand::NONE;
-    for (op, dst, src, neg) in [
+    let steps = [
         (V_DIV_SCALE_F64, ds, [v(d), v(d), v(n)], 0),
         (V_RCP_F64, r, [v(ds), none, none], 0),
         (V_FMA_F64, e, [v(ds), v(r), one], 1),
@@ -496,17 +501,8 @@ fn divide64(a: u64, b: u64) -> u64 {
         (V_FMA_F64, e, [v(ds), v(q), v(ns)], 1),
         (V_DIV_FMAS_F64, q, [v(e), v(r), v(q)], 0),
         (V_DIV_FIXUP_F64, q, [v(q), v(d), v(n)], 0),
-    ] {
-        let dst2 = Operand::VCC_LO;
-        let inst = Inst {
-            dst: v(dst),
-            dst2,
-            src,
-            neg,
-            ..inst(op)
-        };
-        assert_eq!(execute(&mut wave, &inst), Ok(()), "{op:?}");
-    }
+    ];
+    execute_all(&mut wave, &steps);
     u64::from(wave.vgpr[q][0]) | u64::from(wave.vgpr[q + 1][0]) << 32
 }
 

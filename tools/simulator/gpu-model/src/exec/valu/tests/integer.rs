@@ -260,6 +260,7 @@ fn comparisons_of_every_type() {
         (V_CMP_GT_U64, 0, 1 << 63, false),
         (V_CMP_EQ_U64, 1 << 32, 1 << 33, false),
         (V_CMP_LT_F64, 0x3ff0 << 48, 0x4000 << 48, true),
+        (V_CMP_LG_F64, 0x3ff0 << 48, 0x4000 << 48, true),
         (V_CMP_NLT_F16, 0x7e00, 0x3c00, true),
         (V_CMP_CLASS_F32, SNAN, 1 << 0, true),
         (V_CMP_CLASS_F32, QNAN, 1 << 1, true),

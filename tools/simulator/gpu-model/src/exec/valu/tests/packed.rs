@@ -197,6 +197,21 @@ fn both_halves_of_vopd_read_before_either_writes() {
 }
 
 #[test]
+fn vopd_multiply_add_and_minimum() {
+    let mut wave = wave(32);
+    load(&mut wave, &[0x40000000, 0x40400000]);
+    wave.vgpr[0] = [0x3f800000; 64];
+    let mut both = inst(V_DUAL_FMAC_F32);
+    both.dual = Some(Dual {
+        op: V_DUAL_MIN_F32,
+        dst: Operand::vgpr(1),
+        src: [Operand::vgpr(4), Operand::vgpr(8), Operand::NONE],
+    });
+    assert_eq!(execute(&mut wave, &both), Ok(()));
+    assert_eq!([0, 1].map(|n| f32::from_bits(wave.vgpr[n][0])), [7.0, 2.0]);
+}
+
+#[test]
 fn vopd_dot_product_of_bf16() {
     let mut wave = wave(32);
     load(&mut wave, &[0x4000_3f80, 0x4040_4000]);

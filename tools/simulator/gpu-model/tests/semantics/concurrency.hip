@@ -1,6 +1,7 @@
 // Concurrent queues: kernels that wait for other kernels, for the host, or for other workgroups; many streams; events;
 // graphs; memory that host and device share.
 #include "check.h"
+
 #include <unistd.h>
 
 __global__ void wait_for(int *flag, int *out) {
@@ -12,26 +13,27 @@ __global__ void wait_for(int *flag, int *out) {
 __global__ void set(int *flag) { __hip_atomic_store(flag, 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
 
 void test_waiting_kernels() {
-    Device<int> flag(1), out(64);
+    Report report("waiting kernels");
+    int *flag = upload(std::vector<int>(1)), *out = upload(std::vector<int>(64));
     hipStream_t first, second;
     HIP(hipStreamCreateWithFlags(&first, hipStreamNonBlocking));
     HIP(hipStreamCreateWithFlags(&second, hipStreamNonBlocking));
     wait_for<<<1, 64, 0, first>>>(flag, out);
     usleep(20000);
-    EXPECT_EQ(hipStreamQuery(first), hipErrorNotReady, 0);
+    report.equal(0, int(hipErrorNotReady), int(hipStreamQuery(first)));
     set<<<1, 1, 0, second>>>(flag);
     HIP(hipStreamSynchronize(first));
-    EXPECT_EQ(out.host()[63], 5, 0);
+    report.equal(63, 5, download(out, 64)[63]);
 
     int *shared;
     HIP(hipHostMalloc(&shared, 4096));
     *shared = 0;
-    Device<int> more(64);
+    int *more = upload(std::vector<int>(64));
     wait_for<<<1, 64, 0, first>>>(shared, more);
     usleep(5000);
     __atomic_store_n(shared, 1, __ATOMIC_RELEASE);
     HIP(hipStreamSynchronize(first));
-    EXPECT_EQ(more.host()[0], 5, 0);
+    report.equal(0, 5, download(more, 1)[0]);
     HIP(hipHostFree(shared));
 }
 
@@ -48,11 +50,12 @@ __global__ void meet(int *count, int *out, int groups) {
 }
 
 void test_grid_barrier() {
-    Device<int> count(1), out(40 * 80);
-    meet<<<40, 80>>>(count, out, 40);
-    auto got = out.host();
+    Report report("grid barrier");
+    int *arrived = upload(std::vector<int>(1)), *out = upload(std::vector<int>(40 * 80));
+    meet<<<40, 80>>>(arrived, out, 40);
+    auto got = download(out, 40 * 80);
     for (int i = 0; i < 40 * 80; i++)
-        EXPECT_EQ(got[i], 40, i);
+        report.equal(i, 40, got[i]);
 }
 
 __global__ void add(int *to, int times) {
@@ -61,7 +64,8 @@ __global__ void add(int *to, int times) {
 }
 
 void test_streams() {
-    Device<int> sum(1);
+    Report report("streams, events and graphs");
+    int *sum = upload(std::vector<int>(1));
     hipStream_t streams[8];
     for (auto &stream : streams)
         HIP(hipStreamCreate(&stream));
@@ -69,21 +73,21 @@ void test_streams() {
         for (auto &stream : streams)
             add<<<3, 40, 0, stream>>>(sum, 7);
     HIP(hipDeviceSynchronize());
-    EXPECT_EQ(sum.host()[0], 20 * 8 * 3 * 40 * 7, 0);
+    report.equal(0, 20 * 8 * 3 * 40 * 7, download(sum, 1)[0]);
 
     hipEvent_t event;
     HIP(hipEventCreate(&event));
-    Device<int> one(1), two(1);
+    int *one = upload(std::vector<int>(1)), *two = upload(std::vector<int>(1));
     add<<<3, 40, 0, streams[0]>>>(one, 1000);
     HIP(hipEventRecord(event, streams[0]));
     HIP(hipStreamWaitEvent(streams[1], event, 0));
     HIP(hipMemcpyAsync(two, one, 4, hipMemcpyDeviceToDevice, streams[1]));
     HIP(hipStreamSynchronize(streams[1]));
-    EXPECT_EQ(two.host()[0], 120000, 0);
+    report.equal(0, 120000, download(two, 1)[0]);
 
     hipGraph_t graph;
     hipGraphExec_t executable;
-    Device<int> counted(1);
+    int *counted = upload(std::vector<int>(1));
     HIP(hipStreamBeginCapture(streams[2], hipStreamCaptureModeGlobal));
     for (int i = 0; i < 10; i++)
         add<<<1, 32, 0, streams[2]>>>(counted, 1);
@@ -92,7 +96,7 @@ void test_streams() {
     for (int i = 0; i < 5; i++)
         HIP(hipGraphLaunch(executable, streams[2]));
     HIP(hipStreamSynchronize(streams[2]));
-    EXPECT_EQ(counted.host()[0], 1600, 0);
+    report.equal(0, 1600, download(counted, 1)[0]);
     for (auto stream : streams)
         HIP(hipStreamDestroy(stream));
 }
@@ -105,13 +109,16 @@ __global__ void clocks(unsigned long long *out) {
 }
 
 void test_clock() {
-    Device<unsigned long long> ticks(1);
+    Report report("clock");
+    unsigned long long *ticks = upload(std::vector<unsigned long long>(1));
     clocks<<<1, 1>>>(ticks);
-    unsigned long long passed = ticks.host()[0];
-    EXPECT_EQ(passed > 0 && passed < 1000000000, true, passed);
+    auto passed = download(ticks, 1)[0];
+    if (passed == 0 || passed >= 1000000000)
+        report.differ(0, 1ull, passed);
 }
 
-int main() {
+int main(int argc, char **argv) {
+    start(argc, argv);
     test_waiting_kernels();
     test_grid_barrier();
     test_streams();
