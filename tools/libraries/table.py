@@ -36,7 +36,7 @@ class Run:
     def __init__(self, directory):
         self.status, self.seconds = measured(directory + "/run")
         log = read(directory + "/run.log")
-        ended = dict(reversed(pair) for pair in re.findall(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+) \(\d+ ms\)", log, re.M))
+        ended = dict(reversed(pair) for pair in re.findall(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?: \(\d+ ms\)|, where )", log, re.M))
         # A program without googletest is one test.
         running = re.search(r"Running (\d+) tests?", log)
         if not running and not ended and self.status != 124:
