@@ -1,7 +1,7 @@
 // Control of the recording from HIP programs: on threads that launch while other threads start and stop it, after times, by
 // roctx's functions, and in forked processes.
 //
-// RUN: %hip_cxx -O2 -I%repo/src %s -o a -pthread
+// RUN: %hip_cxx -O2 -I%repo/src/runtime %s -o a -pthread
 //
 // What was launched while the recording was on is recorded, and nothing else: the threads know its state.
 // RUN: %preload DEVPROF_TRACE=threads.trace DEVPROF_TRACE_MARKERS=1 ./a threads > counts
