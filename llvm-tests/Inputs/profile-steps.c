@@ -59,7 +59,7 @@ static void limit_memory(const char *more) {
     setrlimit(RLIMIT_AS, &limit);
 }
 
-// A function of devprof: the linked one, or that of a preloaded library.
+// A function of devprof: the linked one, or the one in a preloaded library.
 static int call(int (*function)(void), const char *name) {
     if (!function)
         *(void **)&function = dlsym(RTLD_DEFAULT, name);

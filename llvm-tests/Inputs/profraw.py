@@ -1,5 +1,5 @@
 # Prints a raw profile without llvm-profdata: the header, then each record with its counters, including fields that
-# llvm-profdata does not show. The layouts are those of InstrProfData.inc (raw versions 10 and 11).
+# llvm-profdata does not show. The layouts are from InstrProfData.inc (raw versions 10 and 11).
 import struct
 import sys
 

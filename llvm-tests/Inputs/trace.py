@@ -7,7 +7,7 @@
 #   trace.py --summary FILE    one line per function: calls, dispatches, the fewest and the most dispatches of a call
 #   trace.py --markers FILE    the starts and stops of the recording; one line per marker and range, by start; names.
 #                              Threads are numbered in the order of their first marker
-#   trace.py --ranges FILE     one line per range of a thread, by start: depth and name; its API calls without those of inner
+#   trace.py --ranges FILE     one line per range of a thread, by start: depth and name; its API calls without the calls of inner
 #                              ranges, and how many dispatches each has
 #   trace.py --lds FILE        how many dispatches have which LDS size
 #   trace.py --queues FILE     one line per queue: dispatches, and how many of them have times
@@ -30,9 +30,9 @@
 # - a wrong checksum, a duplicate id, a missing name or call
 # - a dispatch or copy that its call's thread did not submit between the call's start and end, or that has another stream
 #   than its call
-# - a copy whose direction is not that of its agents
+# - a copy whose direction does not fit its agents
 # - a queue or kernel of another agent
-# - a stream whose record comes later or is that of another thread
+# - a stream whose record comes later or belongs to another thread
 # - times that decrease, or are outside of the host's times
 # - ranges of a thread that do not nest
 # - kernels of a queue that ran in a different order than they are recorded, and did not overlap

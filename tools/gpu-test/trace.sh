@@ -20,7 +20,7 @@ kernels() { echo "kernels $1: $(($(has "\"type\":\"dispatch\".*\"kernel_name\":\
 calls() { echo "calls $1: $(($(has "\"type\":\"call\".*\"name\":\"$1\"") - ${2-0}))"; }
 copies() { echo "copies $1: $(($(has "\"type\":\"copy\".*\"direction\":\"$1") - ${2-0}))"; }
 unfinished() { echo "unfinished: $(has '"type":"dispatch".*unfinished')"; }
-# Otherwise CUPTI's correlation ids differ from those of the callbacks (src/runtime/trace/cuda/calls.rs).
+# Otherwise CUPTI's correlation ids differ from the callbacks' ids (src/runtime/trace/cuda/calls.rs).
 correlated() { echo "without a call: $(grep -E '"type":"(dispatch|copy)"' "$name.jsonl" | grep -vc '"correlation":[1-9]' || true)"; }
 # Otherwise CUPTI's times are not between submission and observation.
 clocks() { echo "on another clock than the trace's: $(grep -E '"type":"(dispatch|copy)"' "$name.jsonl" | grep -vc '"clock":"system"' || true)"; }

@@ -171,7 +171,7 @@ def agree(report, lcov, xml):
         two = {violation.line for violation in from_lcov.violations(path)}
         missed = {line["number"] for line in file["lines"] if counts(line) and not any(counts(line))}
         assert one == missed, (path, one, missed)
-        # For LCOV, diff-cover takes a line as run if a branch on it was taken, such as that of a default label.
+        # For LCOV, diff-cover takes a line as run if a branch on it was taken, such as the branch of a default label.
         taken = {line["number"] for line in file["lines"] if "branches" in line}
         assert two <= missed <= two | taken, (path, two, missed)
     print(len(report["files"]), "files agree:", totals(expected))

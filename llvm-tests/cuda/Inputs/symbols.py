@@ -16,9 +16,12 @@ def images(cuda, path):
         return
     with tempfile.TemporaryDirectory() as directory:
         command = [os.path.join(cuda, "bin", "cuobjdump"), "-xelf", "all", os.path.abspath(path)]
+        done = subprocess.run(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        names = sorted(os.listdir(directory))
         # It fails if there is no image.
-        subprocess.run(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for name in sorted(os.listdir(directory)):
+        if done.returncode != 0 and (names or "does not contain device code" not in done.stdout):
+            sys.exit(f"symbols.py: {command}: {done.stdout}")
+        for name in names:
             arch = name.split(".")[-2]
             yield arch, subprocess.check_output(["llvm-readelf", "-sW", os.path.join(directory, name)], text=True)
 

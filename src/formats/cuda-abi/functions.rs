@@ -1,6 +1,6 @@
 //! The functions of CUDA's APIs that submit work or have a stream: their numbers in CUPTI's callbacks, and where their
 //! arguments have the stream. Made by `llvm-tests/cuda/functions.py` from the headers of CUDA 13.5 and 13.0; the test
-//! `llvm-tests/cuda/functions.test` compares it with those of 13.0. A number has the same meaning in all versions of CUDA.
+//! `llvm-tests/cuda/functions.test` compares it with the functions of 13.0. A number has the same meaning in all versions of CUDA.
 
 use crate::cupti::{Function, StreamArgument::*, Work::*};
 

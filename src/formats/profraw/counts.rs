@@ -155,7 +155,7 @@ impl Counts {
         }
     }
 
-    /// Adds the counts of `new` to those of `sum`. Counts saturate at [`MAX_COUNT`]; returns how many did. With byte
+    /// Adds the counts of `new` to the counts of `sum`. Counts saturate at [`MAX_COUNT`]; returns how many did. With byte
     /// coverage, code ran according to the sum if it ran according to either file.
     ///
     /// `before` is an earlier state of `new` that `sum` contains already: only the counts since then are added. A counter

@@ -370,7 +370,7 @@ impl RawHeader {
     }
 }
 
-/// Size of the larger header, that of version 11, in bytes.
+/// Size of the larger header, which version 11 has, in bytes.
 pub const MAX_HEADER_SIZE: usize =
     size_of::<HeaderStart>() + size_of::<HeaderUniform>() + size_of::<HeaderEnd>();
 

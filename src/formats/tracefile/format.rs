@@ -152,7 +152,7 @@ pub mod kind {
     pub const RECORDING: u16 = 12;
 }
 
-/// Flags of a [`Dispatch`]. A [`MemoryCopy`] has those of its clock, [`UNFINISHED`](flag::UNFINISHED),
+/// Flags of a [`Dispatch`]. A [`MemoryCopy`] has the flags of its clock, [`UNFINISHED`](flag::UNFINISHED),
 /// [`NO_CALL`](flag::NO_CALL) and [`MOVED`](flag::MOVED); a [`Marker`] has `UNFINISHED`; a [`Kernel`] has
 /// [`NO_REGISTERS`](flag::NO_REGISTERS).
 pub mod flag {

@@ -170,12 +170,12 @@ static TABLES: Mutex<Option<Tables>> = Mutex::new(None);
 ///
 /// # Safety
 /// The tables are ROCr's, in versions that devprof supports.
-pub unsafe fn save_tables(core: &CoreApiPrefix, amd: &AmdExtPrefix) {
+pub unsafe fn save_tables(core: *const CoreApiPrefix, amd: *const AmdExtPrefix) {
     // SAFETY: the caller's promise.
     let (core, amd_ext) = unsafe {
         (
-            Functions::copy(&raw const core.version),
-            Functions::copy(&raw const amd.version),
+            Functions::copy(&raw const (*core).version),
+            Functions::copy(&raw const (*amd).version),
         )
     };
     *lock(&TABLES) = Some(Tables { core, amd_ext });

@@ -22,14 +22,14 @@ static BATCH_COPY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 ///
 /// # Safety
 /// As for [`super::tables::save`], which must have been called before with these tables.
-pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
-    core.hsa_memory_copy = memory_copy;
-    amd.hsa_amd_memory_fill = memory_fill;
-    amd.hsa_amd_memory_async_copy = async_copy;
-    amd.hsa_amd_memory_async_copy_on_engine = async_copy_on_engine;
-    amd.hsa_amd_profiling_async_copy_enable = async_copy_enable;
-    // SAFETY: ROCr's table, and a function of the library that owns it. The slots have functions of the hooks' types.
+pub unsafe fn install(core: *mut CoreApiPrefix, amd: *mut AmdExtPrefix) {
+    // SAFETY: ROCr's tables, and a function of the library that owns them. The slots have functions of the hooks' types.
     unsafe {
+        (*core).hsa_memory_copy = memory_copy;
+        (*amd).hsa_amd_memory_fill = memory_fill;
+        (*amd).hsa_amd_memory_async_copy = async_copy;
+        (*amd).hsa_amd_memory_async_copy_on_engine = async_copy_on_engine;
+        (*amd).hsa_amd_profiling_async_copy_enable = async_copy_enable;
         let rect = (offset_of!(AmdExtTable, hsa_amd_memory_async_copy_rect)
             - size_of::<TableVersion>())
             / size_of::<Function>();

@@ -98,7 +98,7 @@ probes! {
 /// All functions of a table, starting with slot 0.
 ///
 /// # Safety
-/// `table` is ROCr's, as passed to `OnLoad`, and not accessed otherwise while it is borrowed.
+/// `table` is ROCr's, as passed to `OnLoad`, and not accessed otherwise, also not by ROCr, while the functions are borrowed.
 pub unsafe fn functions<'a>(table: *mut AmdExtPrefix) -> &'a mut [Function] {
     // SAFETY: the caller's promise; the version contains the table's size, and the slots follow it.
     unsafe {
@@ -150,6 +150,9 @@ pub unsafe fn find_slot(
         type Seven = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64) -> u32;
         std::mem::transmute::<*mut c_void, Seven>(exported)(0, 0, 0, 0, 0, 0, 0);
     }
+    // Borrowed again, because ROCr has read the table.
+    // SAFETY: the caller's promise.
+    let functions = unsafe { self::functions(table) };
     functions[FIRST..end].copy_from_slice(&saved);
     PROBED.get().map(|n| FIRST + n)
 }

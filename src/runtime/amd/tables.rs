@@ -6,13 +6,12 @@ use hsa_abi::{
 };
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// ROCr's tables, if devprof supports their versions.
+/// ROCr's tables, if devprof supports their versions. Pointers, because ROCr reads its tables in each call, and tables are
+/// larger than these structs.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as passed to `OnLoad`, and not accessed otherwise while the tables are borrowed.
-pub unsafe fn tables<'a>(
-    table: *mut ApiPrefix,
-) -> Option<(&'a mut CoreApiPrefix, &'a mut AmdExtPrefix)> {
+/// `table` is null or ROCr's, as passed to `OnLoad`.
+pub unsafe fn tables(table: *mut ApiPrefix) -> Option<(*mut CoreApiPrefix, *mut AmdExtPrefix)> {
     // SAFETY: the caller's promise; the versions are checked before the fields that depend on them are read.
     unsafe {
         let table = table.as_ref()?;
@@ -21,12 +20,12 @@ pub unsafe fn tables<'a>(
         {
             return None;
         }
-        let (core, amd) = (table.core.as_mut()?, table.amd_ext.as_mut()?);
+        let (core, amd) = (table.core.as_ref()?, table.amd_ext.as_ref()?);
         let known = core.version.major == CoreApiTable::MAJOR
             && core.version.minor as usize >= size_of::<CoreApiPrefix>()
             && amd.version.major == AmdExtTable::MAJOR
             && amd.version.minor as usize >= size_of::<AmdExtPrefix>();
-        known.then_some((core, amd))
+        known.then_some((table.core, table.amd_ext))
     }
 }
 
@@ -56,17 +55,19 @@ impl Saved {
     /// The tables are ROCr's, and the slots were found in them.
     pub unsafe fn save(
         &self,
-        core: &CoreApiPrefix,
-        amd: &mut AmdExtPrefix,
+        core: *const CoreApiPrefix,
+        amd: *mut AmdExtPrefix,
         slots: QueueFunctionSlots,
     ) {
-        let saved = Box::new(SavedTables {
-            core: *core,
-            amd: *amd,
-            slots,
-            // SAFETY: the caller's promise.
-            queue_functions: unsafe { slots.read(amd) },
-        });
+        // SAFETY: the caller's promise.
+        let saved = unsafe {
+            Box::new(SavedTables {
+                core: *core,
+                amd: *amd,
+                slots,
+                queue_functions: slots.read(amd),
+            })
+        };
         self.0.store(Box::into_raw(saved), Ordering::Release);
     }
 }
@@ -83,7 +84,7 @@ pub fn saved() -> Option<&'static SavedTables> {
 ///
 /// # Safety
 /// As for [`Saved::save`].
-pub unsafe fn save(core: &CoreApiPrefix, amd: &mut AmdExtPrefix, slots: QueueFunctionSlots) {
+pub unsafe fn save(core: *const CoreApiPrefix, amd: *mut AmdExtPrefix, slots: QueueFunctionSlots) {
     // SAFETY: the caller's promise.
     unsafe { BEFORE_TRACE.save(core, amd, slots) };
 }

@@ -23,9 +23,10 @@ fn saved() -> Option<&'static SavedTables> {
 ///
 /// # Safety
 /// The tables are ROCr's, in `OnLoad`.
-pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
+pub unsafe fn install(core: *mut CoreApiPrefix, amd: *mut AmdExtPrefix) {
     // An earlier `OnLoad` has already installed the hooks in this table.
-    if core.hsa_shut_down as usize == hsa_shut_down as *const () as usize {
+    // SAFETY: ROCr's table.
+    if unsafe { (*core).hsa_shut_down } as usize == hsa_shut_down as *const () as usize {
         return;
     }
     // SAFETY: ROCr's table, and a function of the library that owns it.
@@ -33,17 +34,18 @@ pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
         let rocr = loaded_api().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
         queue_functions::find(amd, rocr)
     };
-    // SAFETY: ROCr's tables; the slots were found in them.
-    unsafe { SAVED.save(core, amd, slots) };
-    install_observed(core);
-    core.hsa_queue_create = queue_create;
     let hooks = QueueFunctions {
         create: Some(amd_queue_create_hook),
         acquire: Some(counted_queue_acquire_hook),
         release: Some(counted_queue_release_hook),
     };
-    // SAFETY: as above.
-    unsafe { slots.install(amd, hooks) };
+    // SAFETY: ROCr's tables; the slots were found in them.
+    unsafe {
+        SAVED.save(core, amd, slots);
+        install_observed(&mut *core);
+        (*core).hsa_queue_create = queue_create;
+        slots.install(amd, hooks);
+    }
 }
 
 /// The slots of [`queue_functions`] in the table of this ROCr.

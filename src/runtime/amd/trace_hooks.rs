@@ -12,7 +12,16 @@ use hsa_abi::*;
 ///
 /// # Safety
 /// As for [`super::tables::save`], which must have been called before with these tables.
-pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
+pub unsafe fn install(core: *mut CoreApiPrefix, amd: *mut AmdExtPrefix) {
+    let hooks = QueueFunctions {
+        create: Some(intercept::amd_queue_create),
+        acquire: Some(intercept::counted_queue_acquire),
+        release: Some(intercept::counted_queue_release),
+    };
+    // SAFETY: the slots were found in this table.
+    unsafe { tool_hooks::queue_function_slots().install(amd, hooks) };
+    // SAFETY: ROCr's tables, which nobody else accesses here.
+    let (core, amd) = unsafe { (&mut *core, &mut *amd) };
     core.hsa_queue_create = intercept::queue_create;
     core.hsa_queue_destroy = intercept::queue_destroy;
     core.hsa_signal_destroy = signal_destroy;
@@ -27,13 +36,6 @@ pub unsafe fn install(core: &mut CoreApiPrefix, amd: &mut AmdExtPrefix) {
     amd.hsa_amd_queue_intercept_create = intercept::intercept_create;
     amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
-    let hooks = QueueFunctions {
-        create: Some(intercept::amd_queue_create),
-        acquire: Some(intercept::counted_queue_acquire),
-        release: Some(intercept::counted_queue_release),
-    };
-    // SAFETY: the slots were found in this table.
-    unsafe { tool_hooks::queue_function_slots().install(amd, hooks) };
 }
 
 /// Hooks of the functions that reserve slots for packets. The calling thread is the one that writes the packets.

@@ -60,9 +60,14 @@ unsafe fn record(action: Action, value: u64, text: Text) {
     });
 }
 
-/// The function of roctx with this symbol.
+/// The function of roctx with this symbol. A library that was loaded since the last search may take the place of the one that
+/// was found.
 pub fn find(symbol: &CStr) -> Option<&'static Replaced> {
-    FUNCTIONS.iter().find(|function| function.symbol == symbol)
+    let function = FUNCTIONS
+        .iter()
+        .find(|function| function.symbol == symbol)?;
+    resolve(function);
+    Some(function)
 }
 
 /// Sets all targets, so that all functions are of the same library. Takes no lock: threads that do it at the same time set the

@@ -1,7 +1,7 @@
 //! Finds the module handle of each image, and the device addresses of its counters.
 //!
 //! CUPTI reports an image and its context, but no handle. A module that was loaded by `cuModuleLoad…` is reported during
-//! that call, and those of libraries that count while devprof requests them ([`super::prepare`]). The other modules belong to
+//! that call, and modules of libraries that count while devprof requests them ([`super::prepare`]). The other modules belong to
 //! libraries of which devprof cannot see whether they count: it finds those that have the image's kernels, and compares
 //! their variables with the image. It never loads a library that the program has not loaded.
 

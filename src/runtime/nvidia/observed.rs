@@ -9,6 +9,7 @@ use super::registry::{self, Module, registry, take_loaded, take_of_thread};
 use super::{driver, handles, image, prepare, primary, wait, without_cupti};
 use crate::gpu::observers::{self, Source};
 use crate::gpu::runtime::ExecutableId;
+use crate::support::sync::Busy;
 use crate::sys::threads;
 use cuda_abi::cupti::*;
 use cuda_abi::driver::{CUcontext, CUlibrary, CUmodule, CUresult};
@@ -150,11 +151,10 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
 /// # Safety
 /// `data` describes a call of a function of this kind, one of [`CALLS`].
 pub unsafe fn report_call(kind: Kind, data: &CUpti_CallbackData) {
-    if !IS_OWN.get() {
-        IS_OWN.set(true);
+    // Also after a panic, the thread's next calls are the program's.
+    if let Some(_own) = Busy::begin(&IS_OWN) {
         // SAFETY: the caller's promise.
         unsafe { call(kind, data) };
-        IS_OWN.set(false);
     }
 }
 

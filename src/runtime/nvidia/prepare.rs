@@ -35,10 +35,11 @@ use zerocopy::IntoBytes;
 const MAX_SPREAD: u64 = 64;
 const SPREAD: u64 = 64 << 10;
 
-/// How long to wait until copies are clear. Then there are none.
-const LIMIT: Duration = Duration::from_millis(100);
-/// How long to wait for the kernels of another context, once.
-const IDLE_LIMIT: Duration = Duration::from_millis(100);
+/// How long to wait until copies are clear, and, once, for the kernels of another context: 1 % of DEVPROF_SYNC_MS, at least
+/// 100 ms. Then there are no copies.
+fn short_limit() -> Duration {
+    (settings().sync_limit / 100).max(Duration::from_millis(100))
+}
 
 /// Notified when a library was prepared.
 static PREPARED: Condvar = Condvar::new();
@@ -139,7 +140,7 @@ fn enable(
     copies.clear(driver, stream)?;
     // A large fill is a kernel. If other kernels occupy all multiprocessors, it waits for them, and they may wait for what
     // the program does next.
-    if !transfer::wait_for(driver, stream, LIMIT)? {
+    if !transfer::wait_for(driver, stream, short_limit())? {
         return Err(Error::TimedOut("cuMemsetD8Async"));
     }
     let descriptor = Box::new(copies.layout.descriptor(copies.memory, counters));
@@ -301,7 +302,7 @@ fn can_load(driver: &'static Driver, pair: &Unprepared) -> bool {
     if is_busy(&registry()) {
         return false;
     }
-    let is_idle = wait::is_idle(driver, pair.context, IDLE_LIMIT);
+    let is_idle = wait::is_idle(driver, pair.context, short_limit());
     registry().context_mut(pair.context).is_busy = !is_idle;
     is_idle
 }

@@ -126,7 +126,7 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
             };
             let mut subscribe = |size| {
                 parameters.structSize = size;
-                // SAFETY: the callback stays valid, because devprof is never unloaded; the parameters are those of the
+                // SAFETY: the callback stays valid, because devprof is never unloaded; it has the parameters of the
                 // header, and so is their size.
                 unsafe {
                     subscribe(

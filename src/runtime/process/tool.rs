@@ -77,8 +77,8 @@ pub unsafe fn on_load(table: *mut ApiPrefix) {
         }
         WAS_LOADED.store(true, Ordering::Relaxed);
         // SAFETY: ROCr's table, which tools may change in OnLoad.
-        let mut found = unsafe { tables::tables(table) };
-        if let Some((core, amd)) = &mut found {
+        let found = unsafe { tables::tables(table) };
+        if let Some((core, amd)) = found {
             // SAFETY: as above.
             unsafe {
                 api::save_tables(core, amd);

@@ -1,6 +1,6 @@
 // A trace of an instrumented program: it has the program's kernels and copies, each with its call, and none of devprof's
 // own. The counts are those of a program without a trace, in copies of the counters. The first launch, which sets the
-// copies up, is that of a kernel, or of a graph.
+// copies up, launches a kernel or a graph.
 //
 // BUILD: library libsecond.so second.cu
 // BUILD: objects main.cu

@@ -59,7 +59,7 @@ pub struct Added {
 }
 
 impl Inputs {
-    /// Validates a file, and adds its counters to those of its code object if possible.
+    /// Validates a file, and adds its counters to the counters of its code object if possible.
     ///
     /// # Errors
     /// The file is damaged.

@@ -135,7 +135,7 @@ fn the_database_has_rocpds_views_and_valid_references() {
             ),
             (
                 "SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'",
-                "3",
+                "\"3\"",
             ),
             ("SELECT command FROM processes", "./app \"an argument\""),
             (
@@ -349,19 +349,19 @@ fn perfettos_own_trace_processor_loses_nothing() {
             ),
             (
                 "SELECT key, display_value FROM slice JOIN args USING (arg_set_id) WHERE ts = 2000 AND key LIKE 'debug.%' ORDER BY 1",
-                "debug.accum_vgprs | 0
+                "debug.accum_vgprs | \"0\"
                 debug.clock | system
-                debug.correlation | 1
-                debug.dispatch | 1
+                debug.correlation | \"1\"
+                debug.dispatch | \"1\"
                 debug.grid | 1024 2 1
-                debug.kernel | 1
-                debug.lds | 512
-                debug.queue | 1
-                debug.scratch | 16
-                debug.sgprs | 106
-                debug.submit | 1600
-                debug.thread | 10
-                debug.vgprs | 24
+                debug.kernel | \"1\"
+                debug.lds | \"512\"
+                debug.queue | \"1\"
+                debug.scratch | \"16\"
+                debug.sgprs | \"106\"
+                debug.submit | \"1600\"
+                debug.thread | \"10\"
+                debug.vgprs | \"24\"
                 debug.workgroup | 256 2 1",
             ),
         ],

@@ -317,10 +317,15 @@ pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Value>, fields: &[&str]) ->
     rows.into_iter().map(of).collect::<Vec<Value>>().into()
 }
 
-/// Rows as text: one line per row, with ` | ` between its values. Fractions have at most nine digits.
+/// Rows as text: one line per row, with ` | ` between its values. Fractions have at most nine digits. A text that looks like
+/// another value has quotes.
 pub fn table(rows: &Value) -> String {
+    let is_scalar = |text: &str| {
+        let value = serde_json::from_str(text);
+        matches!(value, Ok(Value::Null | Value::Bool(_) | Value::Number(_)))
+    };
     let text = |value: &Value| match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) if !is_scalar(text) => text.clone(),
         Value::Number(number) if number.is_f64() => {
             ((number.as_f64().unwrap() * 1e9).round() / 1e9).to_string()
         }

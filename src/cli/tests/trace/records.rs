@@ -476,36 +476,36 @@ fn perfettos_trace_processor_shows_streams_copies_markers_and_pauses() {
             (
                 "SELECT key, display_value FROM slice JOIN args USING (arg_set_id) \
                  WHERE name = 'Copy device to device' AND key LIKE 'debug.%' ORDER BY 1",
-                "debug.bandwidth_gb_s | 81.92
-                debug.bytes | 4096
+                "debug.bandwidth_gb_s | \"81.92\"
+                debug.bytes | \"4096\"
                 debug.clock | scaled
-                debug.copy | 4
+                debug.copy | \"4\"
                 debug.destination | GPU 2
-                debug.engine | 2
+                debug.engine | \"2\"
                 debug.function | hsa_amd_memory_async_copy
                 debug.source | GPU 1
-                debug.submit | 1300
-                debug.thread | 10",
+                debug.submit | \"1300\"
+                debug.thread | \"10\"",
             ),
             (
                 "SELECT s.ts, key, display_value FROM slice s JOIN args USING (arg_set_id) WHERE key IN \
                  ('debug.stream', 'debug.copies', 'debug.unfinished', 'debug.end_thread', 'debug.range') AND \
                  s.name != 'halved(unsigned int)' ORDER BY s.ts, key, 3",
-                "1000 | debug.end_thread | 11
-                1000 | debug.range | 77
+                "1000 | debug.end_thread | \"11\"
+                1000 | debug.range | \"77\"
                 1000 | debug.stream | Stream 3 of thread 11
                 1000 | debug.stream | uploads
-                1060 | debug.unfinished | true
-                1100 | debug.copies | 2
-                1100 | debug.end_thread | 11
-                1100 | debug.range | 0
+                1060 | debug.unfinished | \"true\"
+                1100 | debug.copies | \"2\"
+                1100 | debug.end_thread | \"11\"
+                1100 | debug.range | \"0\"
                 1100 | debug.stream | uploads
-                1200 | debug.copies | 1
+                1200 | debug.copies | \"1\"
                 1200 | debug.stream | NULL stream
                 1250 | debug.stream | uploads
                 1300 | debug.stream | NULL stream
                 1300 | debug.stream | uploads
-                1340 | debug.unfinished | true
+                1340 | debug.unfinished | \"true\"
                 1400 | debug.stream | NULL stream",
             ),
         ],

@@ -479,9 +479,9 @@ fn xprof_shows_several_processes_as_hosts_with_one_start() {
     assert_eq!(
         table(&hosts.iter().map(row).collect()),
         trimmed(
-            "2023_11_14_22_13_20 | a_host_4242 | 4242 | hipLaunchKernel | 500 | 1000 | 1700000000000001000
-            2023_11_14_22_13_20 | a_host_5000 | 5000 | hipLaunchKernel | 500 | 1500 | 1700000000000001000
-            2023_11_14_22_13_20 | b___host__4242 | 4242 | hipLaunchKernel | 5000500 | 5001200 | 1700000000000001000"
+            "2023_11_14_22_13_20 | a_host_4242 | \"4242\" | hipLaunchKernel | 500 | 1000 | \"1700000000000001000\"
+            2023_11_14_22_13_20 | a_host_5000 | \"5000\" | hipLaunchKernel | 500 | 1500 | \"1700000000000001000\"
+            2023_11_14_22_13_20 | b___host__4242 | \"4242\" | hipLaunchKernel | 5000500 | 5001200 | \"1700000000000001000\""
         )
     );
     // XProf's trace viewer shows all of them together: process, name and start in microseconds.

@@ -13,7 +13,7 @@ pub const SAMPLING: &str = "__llvm_profile_sampling_gpu";
 pub const COUNTING: &str = "__llvm_profile_instrument_gpu";
 pub const VERSION: &str = "__llvm_profile_raw_version";
 
-/// A profile section (`__llvm_prf_*`) of an instrumented code object. A cubin has symbols instead, and the size is that of
+/// A profile section (`__llvm_prf_*`) of an instrumented code object. A cubin has symbols instead, and the size is the size of
 /// all symbols that belong in the section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProfileSection {

@@ -27,7 +27,7 @@ const ADD_CARRY: u32 = 0x821F_FF1F;
 /// `v_mov_b32 v0, s30`
 const VECTOR_MOVE: u32 = 0x7E00_021E;
 
-/// Instructions whose encodings differ between generations. The destination of moves is s0, and that of `v_writelane_b32`
+/// Instructions whose encodings differ between generations. The destination of moves is s0, and the destination of `v_writelane_b32`
 /// is v0.
 struct Encodings {
     /// `s_getpc_b64 s[30:31]`

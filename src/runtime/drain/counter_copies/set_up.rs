@@ -138,7 +138,7 @@ fn is_zero(device: Device, variable: &Variable) -> Result<bool, Error> {
     found
 }
 
-/// All counters that device code may update: those of the device runtime's own table, which has all of the code object.
+/// All counters that device code may update: the counters in the device runtime's own table, which has all of the code object.
 fn span(device: Device, object: &Object) -> Result<Span, Refused> {
     let ranges = object.updated_counters().ok_or(Refused::NotUpdated)?;
     let mut all = Vec::new();

@@ -50,7 +50,7 @@ pub trait Host: Send + Sync + 'static {
     fn executes(&self) -> bool {
         true
     }
-    /// Whether packets may be those of ROCr's development branch: with hints in the lowest bits of completion signals
+    /// Whether packets may be as in ROCr's development branch: with hints in the lowest bits of completion signals
     /// (amd_hsa_signal.h, `amd_signal_hint_t`), and jumps to packets in memory (hsa_ext_amd.h,
     /// `hsa_amd_aql_ib_jump_packet_t`). Otherwise these are errors.
     fn has_newest_packets(&self) -> bool {

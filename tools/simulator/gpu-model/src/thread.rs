@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The size of a thread's stack, bytes. It is that of the standard library's threads.
+/// The size of a thread's stack, bytes. The standard library's threads have the same.
 const STACK: usize = 2 << 20;
 
 /// A thread that was started. It goes on if this is dropped.

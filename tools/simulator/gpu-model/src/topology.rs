@@ -1,6 +1,6 @@
 //! The KFD topology that ROCr's model mode reads (`HSA_MODEL_TOPOLOGY`): one CPU node, one gfx1100 node.
 //!
-//! Files and property names are those of Linux's `/sys/devices/virtual/kfd/kfd/topology`. The compute units are those of an
+//! Files and property names are from Linux's `/sys/devices/virtual/kfd/kfd/topology`. The compute units are the units of an
 //! RX 7900, but there are only eight: programs choose the sizes of their grids by the number of compute units.
 
 use crate::isa::Architecture;
@@ -103,7 +103,7 @@ const GFX942: &[(&str, Units)] = &[
 ];
 
 impl Units {
-    /// The compute units of the model's GPU with this instruction set: those of MI300X, and eight of the others.
+    /// The compute units of the model's GPU with this instruction set: all of MI300X, eight of the others.
     pub fn of(arch: Architecture) -> Units {
         match arch {
             Architecture::Gfx11 => GFX11,

@@ -102,7 +102,7 @@ const STORE_ITEMS: &[u32] = &[
     0xbfb00000, // s_endpgm
 ];
 
-/// Like [`STORE_ITEMS`], but each workgroup's address is 40 bytes higher than that of the previous one.
+/// Like [`STORE_ITEMS`], but each workgroup's address is 40 bytes higher than the address of the previous one.
 const STORE_ITEMS_OF_GROUPS: &[u32] = &[
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
     0xbf89fc07, // s_waitcnt lgkmcnt(0)

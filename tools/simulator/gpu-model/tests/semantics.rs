@@ -161,6 +161,10 @@ impl Variant {
         } else if self.lanes == 64 {
             all.push("-mwavefrontsize64");
         }
+        if self.level == "-O1" {
+            // The code for grids that are not a multiple of the workgroup's size.
+            all.push("-fno-offload-uniform-block");
+        }
         all.push(match self.lanes {
             0 => "--cuda-host-only",
             _ => "--cuda-device-only",

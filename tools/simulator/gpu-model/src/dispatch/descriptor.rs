@@ -1,6 +1,6 @@
 //! Kernel descriptors.
 //!
-//! The fields, the order of the initial SGPRs and the packed work-item ids are those of LLVM's "User Guide for AMDGPU
+//! The fields, the order of the initial SGPRs and the packed work-item ids are from LLVM's "User Guide for AMDGPU
 //! Backend", "Kernel Descriptor" and "Initial Kernel Execution State".
 //!
 //! The private segment of gfx90a: the kernel gets a buffer resource, the initial value of FLAT_SCRATCH, and the wave's

@@ -69,7 +69,7 @@ impl Gpu {
         }
     }
 
-    /// Changes the instruction set, and the compute units to those of [`Units::of`].
+    /// Changes the instruction set, and the compute units to [`Units::of`].
     pub fn with_architecture(mut self, arch: Architecture) -> Gpu {
         self.arch = arch;
         self.units = Units::of(arch);

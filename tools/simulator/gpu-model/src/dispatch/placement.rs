@@ -1,7 +1,7 @@
 //! Which SIMD executes a wave: the registers HW_ID1 of gfx11, HW_ID of gfx9 and XCC_ID of gfx942 (guides, "Hardware
 //! registers"; HIP's amd_device_functions.h).
 //!
-//! The model executes waves on host threads, so these are only numbers that kernels can read. They are those of a GPU with
+//! The model executes waves on host threads, so these are only numbers that kernels can read. They are the numbers of a GPU with
 //! these compute units ([`Units`]):
 //!
 //! - gfx11: two shader engines with two shader arrays each, and one workgroup processor (WGP) per array. A WGP has two
@@ -28,7 +28,7 @@ pub struct Placement {
     pub xcc_id: u32,
 }
 
-/// The placement of a wave of a workgroup. `units`: those of the GPU. gfx11 always has the same.
+/// The placement of a wave of a workgroup. `units`: the units of the GPU. gfx11 always has the same.
 pub fn placement(
     arch: Architecture,
     units: &Units,

@@ -14,8 +14,8 @@ pub struct AddressSpaces<'a> {
     pub gws: &'a Gws,
 }
 
-/// The resource of the private segment that kernels of gfx90a get in user SGPRs. Its words are those of ROCr (swizzled, 64
-/// lanes, dwords), but the address is not that of memory: executors recognize the resource and access the wave's
+/// The resource of the private segment that kernels of gfx90a get in user SGPRs. It has the words that ROCr uses (swizzled, 64
+/// lanes, dwords), but its address is no address of memory: executors recognize the resource and access the wave's
 /// [`Scratch`].
 pub const SCRATCH_RESOURCE: [u32; 4] = [0, SCRATCH_APERTURE >> 16 | 1 << 31, u32::MAX, 0x00ea_4000];
 

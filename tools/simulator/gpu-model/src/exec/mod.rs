@@ -23,7 +23,7 @@ pub use gws::Gws;
 use crate::isa::{Encoding, Inst};
 use crate::wave::Wave;
 
-/// Executes one instruction. The program counter is already that of the next one.
+/// Executes one instruction. The program counter is already at the next one.
 #[inline]
 pub fn execute(
     wave: &mut Wave,

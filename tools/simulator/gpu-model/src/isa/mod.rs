@@ -1,6 +1,6 @@
 //! The instruction set: tables, decoder and assembly text.
 //!
-//! Encodings, field names and operand codes are those of AMD's "RDNA3 Instruction Set Architecture" guide, chapter 15
+//! Encodings, field names and operand codes are from AMD's "RDNA3 Instruction Set Architecture" guide, chapter 15
 //! (microcode formats), and of the guides for MI200 and MI300. Mnemonics are LLVM's.
 
 mod architecture;

@@ -5,7 +5,7 @@
 /// constants, 235-238 apertures, 251 VCCZ, 252 EXECZ, 253 SCC, 255 the literal, 256-511 VGPRs, 512-767 AccVGPRs.
 ///
 /// The decoder converts seven- and eight-bit fields to this code (it adds 256 to a VGPR field), so the meaning of an
-/// `Operand` does not depend on its field. The codes are those of gfx11; the decoder converts M0 of gfx9 (124). In gfx9,
+/// `Operand` does not depend on its field. The codes are the codes of gfx11; the decoder converts M0 of gfx9 (124). In gfx9,
 /// 102-103 are FLAT_SCRATCH and 104-105 XNACK_MASK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operand(pub u16);

@@ -97,7 +97,7 @@ template <class T> std::vector<T> special() {
     return list;
 }
 
-// Random bits. Half of the floats have an exponent close to that of 1, so that sums are not trivial.
+// Random bits. Half of the floats have an exponent close to the exponent of 1, so that sums are not trivial.
 template <class T> T any() {
     T value = from_bits<T>(next_random());
     if constexpr (is_float<T>) {

@@ -30,7 +30,7 @@ pub struct Isa {
     xnack: Feature,
 }
 
-/// All architectures, those of agents and those that only code objects have.
+/// All architectures: of agents, and of code objects only.
 static ALL: LazyLock<Vec<Isa>> = LazyLock::new(|| {
     let mut all = Vec::new();
     let mut add = |isa: Isa, has_features: bool| {

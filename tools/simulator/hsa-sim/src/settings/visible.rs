@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 
-/// The numbers of the visible GPUs, in the order in which they are agents. `uuids` are those of all GPUs of the machine.
+/// The numbers of the visible GPUs, in the order in which they are agents. `uuids`: of all GPUs of the machine.
 ///
 /// An entry is the number of a GPU, as `strtol` reads it, or the start of the UUID of exactly one GPU. The first entry that
 /// is neither, or that names a GPU again, ends the list. An empty value hides all GPUs.

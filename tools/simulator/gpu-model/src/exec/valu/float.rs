@@ -186,7 +186,7 @@ impl Float for f16 {
 #[inline(always)]
 fn single(value: f16) -> f32 {
     let bits = u32::from(value.to_bits());
-    // The exponent's bias is 112 less than that of f32, also for denormals.
+    // The exponent's bias is 112 less than the bias of f32, also for denormals.
     let scaled = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
     let special = if bits & 0x7c00 == 0x7c00 {
         0xff << 23

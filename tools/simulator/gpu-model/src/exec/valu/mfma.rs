@@ -1,7 +1,7 @@
 //! Matrix multiplication of gfx9 (MFMA): D = A × B + C for one or several blocks of matrices (MI300 guide, 7.1).
 //!
 //! [`shape`] is the table of the operations; the positions of the elements in registers and lanes follow from it. EXEC is
-//! ignored. The sums are computed in f64 and rounded once, so f32 results may differ from those of hardware in the last
+//! ignored. The sums are computed in f64 and rounded once, so f32 results may differ from the hardware in the last
 //! places.
 
 use half::{bf16, f16};
@@ -186,7 +186,7 @@ impl Alu<'_> {
             0 => self.matrix(1, shape, shape.b, |lane| lane)?,
             1 => self.matrix(1, shape, shape.b, |lane| lane % 32)?,
             2 => self.matrix(1, shape, shape.b, |lane| 32 + lane % 32)?,
-            // The direction is that of AMD's matrix instruction calculator.
+            // AMD's matrix instruction calculator has this direction.
             3 => self.matrix(1, shape, shape.b, |lane| (lane + 16) % LANES)?,
             four => self.matrix(1, shape, shape.b, |lane| 16 * (four - 4) + lane % 16)?,
         };

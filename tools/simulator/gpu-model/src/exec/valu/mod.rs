@@ -50,7 +50,7 @@ fn relative(wave: &Wave, inst: &Inst) -> Inst {
     let [src0, src1, src2] = &mut inst.src;
     for (i, operand) in [src0, src1, src2, &mut inst.dst].into_iter().enumerate() {
         if m0 >> (12 + i) & 1 != 0 && operand.as_vgpr().is_some() {
-            // A sum that is not the number of a VGPR is that of no register.
+            // A sum that is not the number of a VGPR names no register.
             let sum = operand.0 + (m0 & 0xff) as u16;
             *operand = if sum < 512 {
                 Operand(sum)

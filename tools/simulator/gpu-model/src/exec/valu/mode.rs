@@ -14,7 +14,7 @@ pub enum Round {
 }
 
 impl Mode {
-    /// `wide`: the field of f64 and f16, not that of f32.
+    /// `wide`: the field of f64 and f16, not of f32.
     pub fn round(self, wide: bool) -> Round {
         [Round::Nearest, Round::Up, Round::Down, Round::Zero]
             [(self.0 >> if wide { 2 } else { 0 } & 3) as usize]

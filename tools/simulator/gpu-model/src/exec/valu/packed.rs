@@ -307,7 +307,7 @@ impl Alu<'_> {
         self.dot_parts(width, signed, may_be_signed)
     }
 
-    /// Like [`Alu::dot_integer`] for gfx9, where the operation determines the sign. OP_SEL is only that of 16-bit parts.
+    /// Like [`Alu::dot_integer`] for gfx9, where the operation determines the sign. OP_SEL only selects 16-bit parts.
     pub fn dot_gfx9(&mut self, width: u32, signed: bool) -> Result<(), Fault> {
         let halves_in_order = self.opsel == 0 && self.inst.opsel_hi & 3 == 3;
         if self.inst.abs != 0

@@ -55,7 +55,7 @@ fn gfx11_scalar_range(kind: Kind, code: u32) -> bool {
         }
 }
 
-/// The operand `code`, if it is valid for this kind. `code` is that of gfx9.
+/// The operand `code`, if it is valid for this kind. `code` is a code of gfx9.
 pub fn gfx9(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
     use Kind::*;
     // M0, and a reserved code that is NULL in gfx11.
