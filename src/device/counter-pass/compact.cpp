@@ -190,7 +190,7 @@ public:
 
     bool areNone() const { return Replaced.empty(); }
 
-    // How many updates are left if a list updates each counter once.
+    // How many updates are left if those of a counter in a list are one.
     size_t number() const {
         size_t Sum = 0;
         for (const List &Each : Lists)
@@ -335,7 +335,7 @@ public:
         Context = Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Inputs});
     }
 
-    // One call makes the updates of all lanes and of one condition. Each other condition has its own call.
+    // A call for all lanes' updates and those of one condition, and one for each other condition.
     void insert(List &Updates) {
         SmallVector<Value *> Conditions;
         for (Entry &E : Updates.Entries)
@@ -474,7 +474,7 @@ bool initializeWaveSize(StoreInst &Store, const DataLayout &Layout) {
     return true;
 }
 
-// Nobody looks for counters and records by their names in a code object, except for the counters of kernels, which clang's host code
+// Nobody looks for counters and records by their names in a code object, except for those of kernels, which clang's host code
 // registers with HIP. Hidden variables are in no symbol table.
 bool hideCounters(Module &M) {
     if (!M.getTargetTriple().isAMDGCN())

@@ -183,7 +183,7 @@ DEVPROF_INLINE void add(global_byte *base, uint32_t offset, uint64_t sum) {
 }
 
 // Adds `step` for every active lane to `counter`: to a copy, or, if there are no copies, to the counter itself. Without
-// copies, full waves add to `uniform_counter`, too (with copies, the host computes it from the copies for full waves). A wave is
+// copies, full waves add to `uniform_counter`, too (with copies, the host computes it from those of full waves). A wave is
 // full if all of its lanes count. `counts`: this lane does. A lane that does not has the step 0.
 //
 // Each instruction counts here (tools/bench/README.md, "Counter updates on AMD GPUs"). The empty statements hide how a value
