@@ -350,7 +350,7 @@ fn violations(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
 }
 
 /// The statics of a crate that hold a function pointer, as `module::NAME`. A call through one may go up, and no path shows
-/// it. A static that only the dynamic loader reads (`#[used]`) does not count.
+/// it. A static that only the dynamic loader reads (`#[used]`) does not count. The fields of a static's type are not looked at.
 fn function_pointers(crate_: &Crate) -> Vec<String> {
     struct Pointers<'a> {
         module: &'a str,
