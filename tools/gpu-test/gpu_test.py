@@ -95,7 +95,11 @@ class GpuTest(lit.formats.FileBasedTest):
 
     def build(self, test, text, built, gpu, _):
         """Compiles the program, unless one that is built in the same way exists, and writes the script for the GPU machine."""
-        script = test.expand(built or [f"%{{cu}} {test.program}.cu -o a.o", "%{cxx} a.o -o out/a %{link}"], self.flags(test))
+        if not any(" out/a " in line.command for line in built):
+            source = next((name for name in ("main.cu", "main.cpp") if f"\n//--- {name}\n" in text), f"{test.program}.cu")
+            compiled = f"{'%{cu}' if source.endswith('.cu') else '%{cxx} -c'} {source} -o main.o"
+            built = [compiled, "%{cxx} main.o -o out/a %{link}", *built]
+        script = test.expand(built, self.flags(test))
         headers = [f"{REPO}/src/runtime/devprof.h", *glob.glob(f"{REPO}/src/device/device-rt/*.h"), *glob.glob(f"{HERE}/programs/*.h")]
         # Other comments than split-file's are no part of the program. The lines keep their numbers.
         digest = hashlib.sha256((script + re.sub("(?m)^//(?!---).*$", "", text)).encode())

@@ -2,8 +2,6 @@
 // again. All counts of one image are in one profile.
 //
 // VARIANTS: preload inject archive archive+static
-// RUN: %{cu} main.cu -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: for how in reset context stay; do LLVM_PROFILE_FILE=$how.profraw %a $PROGRAM/module.cubin $how; done
 //

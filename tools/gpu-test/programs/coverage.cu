@@ -4,8 +4,8 @@
 // CHECK: sm_90.default.profraw: _Z5clampi: [256, 56]
 // CHECK: sm_90.default.profraw: _Z6kernelPi: [256, 384, 64, 0]
 // AFTER: %{FileCheck}
-// AFTER: %devprof report %{program}/a --profile %{results} --format lcov -o . >report
-// AFTER: sed -n '/^SF:.*coverage.cu$/,/^end_of_record/s/^DA://p' %arch.lcov >lines
+// AFTER: %devprof report %{program}/a --profile %{results} --format lcov -o lcov
+// AFTER: sed -n '/^SF:.*coverage.cu$/,/^end_of_record/s/^DA://p' lcov >lines
 // AFTER: awk 'match($0, /\/\/ = [0-9]+$/) { print NR "," substr($0, RSTART + 5) }' test | diff - lines
 #include "check.h"
 

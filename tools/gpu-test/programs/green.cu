@@ -3,8 +3,6 @@
 // only user, so its destruction ends both.
 //
 // VARIANTS: preload archive snapshots
-// RUN: %{cu} main.cu -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: %if snapshots %{ export DEVPROF_SNAPSHOT_MS=1 %}
 // GPU: for how in stays last; do LLVM_PROFILE_FILE=$how.profraw %a $PROGRAM/module.cubin $how; done

@@ -4,8 +4,6 @@
 // must stay 0. 50 rounds, each with a new library.
 //
 // VARIANTS: preload inject archive
-// RUN: %{cu} main.cu -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: LLVM_PROFILE_FILE=copies.profraw %a $PROGRAM/module.cubin
 // GPU: CUDA_MODULE_LOADING=EAGER LLVM_PROFILE_FILE=eager.profraw %a $PROGRAM/module.cubin

@@ -1,8 +1,6 @@
 // The driver links two images at run time: two cubins with relocatable code, and PTX, which it compiles first.
 //
 // VARIANTS: plain+preload plain+archive
-// RUN: %{cxx} -c main.cpp -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} one.cu -fgpu-rdc -c -o out/one.cubin
 // RUN: %{module} two.cu -fgpu-rdc -c -o out/two.cubin
 // RUN: %{module} one.cu -fgpu-rdc -S -o out/one.ptx

@@ -3,8 +3,6 @@
 //
 // VARIANTS: plain+preload plain+inject plain+archive plain+ptx
 // REQUIRES: cupti || !ptx
-// RUN: %{cxx} -c main.cpp -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -c -o out/module.cubin
 // RUN: %{module} module.cu -S -o out/module.ptx
 // RUN: fatbinary -64 --create=out/module.fatbin --image3=kind=elf,sm=%{sm},file=out/module.cubin --image3=kind=ptx,sm=%{sm},file=out/module.ptx

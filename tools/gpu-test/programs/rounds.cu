@@ -3,8 +3,6 @@
 // their module, so their memory is used again.
 //
 // VARIANTS: plain+preload plain+archive
-// RUN: %{cxx} -c main.cpp -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: LLVM_PROFILE_FILE=module.profraw %a $PROGRAM/module.cubin module 1000
 // GPU: LLVM_PROFILE_FILE=library.profraw %a $PROGRAM/module.cubin library 300

@@ -3,8 +3,6 @@
 // it the hash: two profiles. In the third pair, one module is unloaded first.
 //
 // VARIANTS: plain+preload plain+archive
-// RUN: %{cxx} -c main.cpp -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -DLIMIT=10 -c -o out/10.cubin
 // RUN: %{module} module.cu -DLIMIT=40 -c -o out/40.cubin
 // RUN: %{module} module.cu -DLOOP -c -o out/loop.cubin

@@ -2,8 +2,6 @@
 // waits for no kernel, and does not disturb a stream capture.
 //
 // VARIANTS: preload archive
-// RUN: %{cu} main.cu -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: DEVPROF_SNAPSHOT_MS=1 %a $PROGRAM/module.cubin
 //

@@ -1,8 +1,6 @@
 // Threads that launch, load and unload at the same time. Threads that launch while the program exits.
 //
 // VARIANTS: preload archive
-// RUN: %{cu} main.cu -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: LLVM_PROFILE_FILE=threads.profraw %a $PROGRAM/module.cubin
 //

@@ -6,8 +6,6 @@
 // REQUIRES: cupti
 // RUN: %{cu} second.cu -fPIC -o second.o
 // RUN: %{cxx} second.o -shared -o out/libsecond.so %{link}
-// RUN: %{cu} main.cu -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // GPU: . $ROOT/lib/trace.sh
 // GPU: for first in kernel graph; do for api in '' 1; do
 // GPU: traced $first$api env DEVPROF_TRACE_COPIES=1 ${api:+DEVPROF_TRACE_API=1} LLVM_PROFILE_FILE=$first$api.profraw %a $PROGRAM/libsecond.so $first

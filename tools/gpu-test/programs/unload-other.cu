@@ -2,8 +2,6 @@
 // The running kernel is counted to its end: it ends after the modules are unloaded.
 //
 // VARIANTS: preload archive
-// RUN: %{cu} main.cu -o main.o
-// RUN: %{cxx} main.o -o out/a %{link}
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: %a $PROGRAM/module.cubin
 //
