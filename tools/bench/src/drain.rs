@@ -4,8 +4,7 @@
 use crate::measure::{alternate, directory, in_memory, in_root, median, numbers, programs};
 use clap::Args;
 use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Kernels count without copies of the counters.
 const NO_COPIES: &str = "DEVPROF_COUNTER_COPIES_MB=0";
@@ -86,8 +85,8 @@ pub fn run(options: &Options) -> Result<(), String> {
 }
 
 /// Compiles the programs, and the code objects that do not exist yet.
-fn build(path: &Path, most: usize, counts: &[usize]) -> Result<(), String> {
-    let (dir, programs) = (path.display(), programs());
+fn build(dir: &Path, most: usize, counts: &[usize]) -> Result<(), String> {
+    let (dir, programs) = (dir.display(), programs());
     let dist = crate::measure::runtime()?.join("libdevprof.a");
     let (programs, dist) = (programs.display(), dist.display());
     let mut script = format!(
@@ -107,26 +106,15 @@ clang++-23 -fprofile-instr-generate --hip-link modules.o {dist} -o modules-devpr
         last = most - 1
     );
     for &count in counts {
-        let mut launches = String::new();
-        for n in 0..count {
-            let _ = writeln!(launches, "void launch_{n}(int *);");
-        }
-        let _ = writeln!(launches, "static void (*launches[])(int *) = {{");
-        for n in 0..count {
-            let _ = writeln!(launches, "launch_{n},");
-        }
-        launches.push_str("};\n");
-        let header = path.join(format!("launches-{count}.h"));
-        fs::write(&header, launches)
-            .map_err(|e| format!("cannot write {}: {e}", header.display()))?;
         let _ = write!(
             script,
-            "clang++-23 $flags -DLAUNCHES='\"{header}\"' -c {programs}/drain.hip -o static-{count}.o
+            "header=$PWD/launches-{count}.h
+{{ seq -f 'void launch_%g(int *);' 0 {last}; echo 'static void (*launches[])(int *) = {{'; seq -f 'launch_%g,' 0 {last}; echo '}};'; }} >$header
+clang++-23 $flags -DLAUNCHES=\"\\\"$header\\\"\" -c {programs}/drain.hip -o static-{count}.o
 objects=$(seq -f %g.o 0 {last})
 clang++-23 -fprofile-instr-generate --hip-link static-{count}.o $objects -o static-{count}-llvm -lamdhip64
 clang++-23 -fprofile-instr-generate --hip-link static-{count}.o $objects {dist} -o static-{count}-devprof -lamdhip64
 ",
-            header = header.display(),
             last = count - 1
         );
     }
@@ -141,7 +129,6 @@ fn run_once(
     count: usize,
     environment: &str,
 ) -> Result<Run, String> {
-    let out = tempdir()?;
     let (program, arguments) = match linking {
         "static" => (format!("static-{count}-{runtime}"), String::new()),
         _ => (
@@ -150,31 +137,16 @@ fn run_once(
         ),
     };
     let output = in_root(&format!(
-        "cd {}; {environment} LLVM_PROFILE_FILE={}/x.profraw ./{program} {arguments}",
+        "cd {}; rm -rf {out}; mkdir {out}; {environment} LLVM_PROFILE_FILE={out}/x.profraw ./{program} {arguments}
+find {out} -name 'gfx*' | wc -l; rm -r {out}",
         dir.display(),
-        out.display()
+        out = in_memory().display()
     ))?;
-    let [first, second, loading, _, _] = numbers(&program, &output)?;
-    let files = fs::read_dir(&out)
-        .map_err(|e| format!("cannot read {}: {e}", out.display()))?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.starts_with("gfx"))
-        .count();
-    fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
+    let [first, second, loading, _, _, files] = numbers(&program, &output)?;
     Ok(Run {
         first_ms: first / 1e6,
         second_ms: second / 1e6,
         loading_ms: loading / 1e6,
-        files,
+        files: files as usize,
     })
-}
-
-/// An empty directory in memory.
-fn tempdir() -> Result<PathBuf, String> {
-    let out = in_memory();
-    if out.exists() {
-        fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
-    }
-    fs::create_dir(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
-    Ok(out)
 }

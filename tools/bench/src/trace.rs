@@ -5,9 +5,8 @@
 
 use crate::measure::{alternate, directory, in_memory, in_root, median, numbers, programs, target};
 use clap::{Args, ValueEnum};
-use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tracefile::format::{Count, flag};
 use tracefile::reader::{Item, Reader};
 
@@ -54,28 +53,8 @@ struct Case {
     idle: usize,
     batch: usize,
     threads: usize,
-    signals: OwnSignals,
-}
-
-/// The completion signals of the program's packets.
-#[derive(Clone, Copy)]
-enum OwnSignals {
-    None,
-    /// One for all packets, which counts them.
-    Shared,
-    /// One for each packet.
-    Each,
-}
-
-impl OwnSignals {
-    /// The argument of launch-aql.
-    fn name(self) -> &'static str {
-        match self {
-            OwnSignals::None => "none",
-            OwnSignals::Shared => "shared",
-            OwnSignals::Each => "each",
-        }
-    }
+    /// The completion signals of the packets of launch-aql: `none`, `each`, or one that is `shared` by all.
+    signals: &'static str,
 }
 
 const IDLE: [usize; 5] = [0, 1, 8, 32, 64];
@@ -83,9 +62,10 @@ const BLOCKING_STREAMS: [usize; 6] = [0, 1, 8, 20, 32, 64];
 /// What launch-hip does on the NULL stream.
 const NULL_MODES: [(&str, &str); 3] = [
     ("null", "launch"),
-    ("null-sync", "launch between synchronizations"),
+    (BETWEEN_WAITS, "launch between synchronizations"),
     ("null-copies", "copy and launch"),
 ];
+const BETWEEN_WAITS: &str = "null-sync";
 const BATCHES: [usize; 2] = [16, 256];
 const THREADS: usize = 4;
 
@@ -94,7 +74,7 @@ impl Program {
         match self {
             Program::Aql => "raw AQL",
             Program::Hip => "HIP",
-            Program::Copy => "copies",
+            Program::Copy => "copy",
             Program::Null => "HIP, NULL stream",
             Program::Api => "API call",
             Program::Markers => "marker",
@@ -110,86 +90,73 @@ impl Program {
             Program::Null => &[NoTool, Pass, Calls],
             Program::Api => &[NoTool, NaiveCalls, AllCalls],
             Program::Markers => &[NoTool, NaiveCalls, WithMarkers],
-            // `copies_table` measures them.
-            Program::Copy => &[],
+            Program::Copy => &[NoTool, NaiveCopies, WithoutCopies, WithCopies],
         }
     }
 
-    /// The most that a trace may add to a dispatch, copy, call or marker, in nanoseconds.
-    fn goal(self) -> f64 {
-        match self {
-            Program::Aql | Program::Api => 100.0,
-            Program::Hip | Program::Null | Program::Copy => 300.0,
-            Program::Markers => 50.0,
-        }
+    /// The variant in which devprof records everything.
+    fn complete_trace(self) -> Variant {
+        self.variants().last().copied().unwrap_or(NoTool)
     }
 
     /// The first case, and others that each differ from it in one respect.
     fn cases(self) -> Vec<Case> {
-        let base = |name: String| Case {
-            name,
+        let case = |name: &str| Case {
+            name: name.into(),
             program: self,
             mode: "",
             idle: 0,
             batch: 1,
             threads: 1,
-            signals: OwnSignals::None,
+            signals: "none",
         };
-        let with_mode = |name: &str, mode| Case {
-            mode,
-            ..base(name.into())
+        let with_mode = |name: &str, mode| Case { mode, ..case(name) };
+        let with_idle = |name: &str, mode, idle| Case {
+            idle,
+            ..with_mode(name, mode)
         };
-        let idle_name = match self {
-            Program::Aql => "idle queues",
-            Program::Hip => "idle streams",
-            // `copies_table` measures them.
-            Program::Copy => return Vec::new(),
-            Program::Null => {
-                let cases = NULL_MODES.map(|(mode, what)| {
-                    BLOCKING_STREAMS.map(|idle| Case {
-                        idle,
-                        ..with_mode(&format!("{what}, {idle} streams"), mode)
-                    })
+        let launches = |what: &str| {
+            let idle = IDLE.map(|idle| with_idle(&format!("{idle} {what}"), "", idle));
+            let threads = Case {
+                threads: THREADS,
+                ..case(&format!("{THREADS} threads"))
+            };
+            idle.into_iter().chain([threads])
+        };
+        let with_signals = |name: &str, signals| Case {
+            signals,
+            ..case(name)
+        };
+        match self {
+            Program::Aql => {
+                let batches = BATCHES.map(|batch| Case {
+                    batch,
+                    ..case(&format!("batches of {batch}"))
                 });
-                return cases.into_iter().flatten().collect();
+                let signals = [
+                    with_signals("a completion signal per dispatch", "each"),
+                    with_signals("a completion signal for all dispatches", "shared"),
+                ];
+                let cases = launches("idle queues").chain(batches).chain(signals);
+                cases.collect()
             }
-            Program::Api => {
-                return ["hipGetDevice", "hipStreamQuery"]
-                    .map(|name| with_mode(name, name))
-                    .into();
+            Program::Hip => launches("idle streams").collect(),
+            Program::Null => {
+                let cases = NULL_MODES.iter().flat_map(|(mode, what)| {
+                    BLOCKING_STREAMS
+                        .map(|idle| with_idle(&format!("{what}, {idle} streams"), mode, idle))
+                });
+                cases.collect()
             }
-            Program::Markers => {
-                return vec![Case {
-                    batch: 2,
-                    ..with_mode("roctxRangePushA, roctxRangePop", "markers")
-                }];
-            }
-        };
-        let mut cases: Vec<Case> = IDLE
-            .map(|idle| Case {
-                idle,
-                ..base(format!("{idle} {idle_name}"))
-            })
-            .into();
-        cases.push(Case {
-            threads: THREADS,
-            ..base(format!("{THREADS} threads"))
-        });
-        if self == Program::Aql {
-            cases.extend(BATCHES.map(|batch| Case {
-                batch,
-                ..base(format!("batches of {batch}"))
-            }));
-            cases.push(Case {
-                signals: OwnSignals::Each,
-                ..base("a completion signal per dispatch".into())
-            });
-            cases.push(Case {
-                signals: OwnSignals::Shared,
-                ..base("a completion signal for all dispatches".into())
-            });
+            Program::Api => ["hipGetDevice", "hipStreamQuery"]
+                .map(|name| with_mode(name, name))
+                .into(),
+            Program::Markers => vec![Case {
+                batch: 2,
+                ..with_mode("roctxRangePushA, roctxRangePop", "markers")
+            }],
+            Program::Copy => vec![case("a copy and the reset of its signal")],
         }
-        cases
     }
 }
 
@@ -200,70 +167,101 @@ enum Variant {
     Off,
     Pass,
     Naive,
-    /// Preloaded, with a trace that begins stopped.
+    /// With a trace that begins stopped.
     Stopped,
     Devprof,
     /// Preloaded, so that API calls are recorded too.
     Calls,
     AllCalls,
     WithMarkers,
+    WithoutCopies,
+    WithCopies,
     /// A preloaded library that records API calls and markers.
     NaiveCalls,
+    NaiveCopies,
 }
 
 use Variant::*;
 
-impl Variant {
-    fn name(self) -> &'static str {
-        match self {
-            NoTool => "no tool",
-            Off => "devprof, tracing off",
-            Pass => "pass-through",
-            Naive => "naive",
-            Stopped => "devprof, stopped",
-            Devprof => "devprof",
-            Calls => "devprof, with API calls",
-            AllCalls => "devprof, with all API calls",
-            WithMarkers => "devprof, with markers",
-            NaiveCalls => "naive",
-        }
-    }
+/// How a variant is started. The text is for a shell with the variables `devprof` and `dir`.
+struct Start {
+    name: &'static str,
+    preloaded: &'static str,
+    /// What ROCr loads.
+    tool: &'static str,
+    /// A trace, and its settings.
+    trace: Option<&'static str>,
+    /// What the trace must have records of.
+    recorded: Option<Recorded>,
+}
 
-    /// What the trace must have a record of, and the variable that requests it, if any. `None`: the variant records
-    /// nothing.
-    fn traced(self) -> Option<(Recorded, &'static str)> {
-        match self {
-            Devprof | Calls => Some((Recorded::Dispatches, "")),
-            AllCalls => Some((Recorded::Calls, "DEVPROF_TRACE_API=1")),
-            WithMarkers => Some((Recorded::Markers, "DEVPROF_TRACE_MARKERS=1")),
-            NoTool | Off | Pass | Naive | Stopped | NaiveCalls => None,
+impl Variant {
+    fn start(self) -> Start {
+        use Recorded as R;
+        let devprof = "$devprof";
+        let (api, markers) = ("DEVPROF_TRACE_API=1", "DEVPROF_TRACE_MARKERS=1");
+        let (stopped, copies) = ("DEVPROF_TRACE_STOPPED=1", "DEVPROF_TRACE_COPIES=1");
+        let (name, preloaded, tool, trace, recorded) = match self {
+            NoTool => ("no tool", "", "", None, None),
+            Off => ("devprof, tracing off", devprof, "", None, None),
+            Pass => ("pass-through", "", "$dir/pass.so", None, None),
+            Naive => ("naive", "", "$dir/naive.so", None, None),
+            NaiveCalls => ("naive", "$dir/naive-calls.so", "", None, None),
+            NaiveCopies => ("naive", "", "$dir/naive-copies.so", None, None),
+            Stopped => ("devprof, stopped", devprof, "", Some(stopped), None),
+            Devprof => ("devprof", "", devprof, Some(""), Some(R::Dispatches)),
+            Calls => {
+                let name = "devprof, with API calls";
+                (name, devprof, "", Some(""), Some(R::Dispatches))
+            }
+            AllCalls => {
+                let name = "devprof, with all API calls";
+                (name, devprof, "", Some(api), Some(R::Calls))
+            }
+            WithMarkers => {
+                let name = "devprof, with markers";
+                (name, devprof, "", Some(markers), Some(R::Markers))
+            }
+            WithoutCopies => ("devprof, without copies", "", devprof, Some(""), None),
+            WithCopies => ("devprof", "", devprof, Some(copies), Some(R::Copies)),
+        };
+        Start {
+            name,
+            preloaded,
+            tool,
+            trace,
+            recorded,
         }
     }
 }
 
 /// The type of the records by which a complete trace is recognized.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Recorded {
     Dispatches,
     Calls,
+    /// With times.
+    Copies,
     /// One record per range, which the program pushes and pops.
     Markers,
 }
 
-/// What one run of a program printed, in nanoseconds.
-#[derive(Clone, Copy)]
-struct Times {
-    /// CPU time of a launching thread per dispatch, or of a calling thread per call or marker.
-    cpu: f64,
-    /// CPU time of single launches: median and 99th percentile.
-    single: f64,
-    single_p99: f64,
-    /// Elapsed time of single launches.
-    wall: f64,
-    wall_p99: f64,
-    /// CPU time of the tool on other threads, per dispatch.
-    other_threads: f64,
-}
+/// What one run of a program printed, in nanoseconds, and the number of dispatches, calls or copies. When it was counted:
+/// numbers for [`COUNTS`].
+type Times = [f64; 7];
+/// One of the times, or a sum.
+type Part = fn(&Times) -> f64;
+
+/// CPU time of a launching thread per dispatch, or of a calling thread per call, copy or marker.
+const CPU: Part = |times| times[0];
+/// CPU time of single launches, and elapsed time: medians and 99th percentiles.
+const SINGLE: Part = |times| times[1];
+const SINGLE_P99: Part = |times| times[2];
+const WALL: Part = |times| times[3];
+const WALL_P99: Part = |times| times[4];
+/// CPU time of the tool on other threads, per dispatch.
+const OTHER_THREADS: Part = |times| times[5];
+const ALL_THREADS: Part = |times| times[0] + times[5];
 
 /// The results of a case: for each variant, one run per round.
 struct Measured {
@@ -275,26 +273,21 @@ pub fn run(options: &Options) -> Result<(), String> {
     let dir = directory("trace")?;
     build(&dir)?;
     for &program in &options.programs {
-        if program == Program::Copy {
-            copies_table(&dir, options.runs)?;
-            continue;
-        }
         let mut cases = program.cases();
         cases.truncate(if options.short { 1 } else { cases.len() });
         let measured = measure(&dir, program, cases, options.runs)?;
         match program {
             Program::Aql | Program::Hip => {
-                times_table(program, &measured);
-                stopped_table(program, &measured);
-                singles_table(program, &measured);
+                launch_tables(program, &measured);
                 if !options.short {
                     idle_table(program, &measured);
                 }
                 counts_table(&dir, &measured[0])?;
             }
             Program::Null => streams_table(&measured),
-            Program::Copy => {}
-            Program::Api | Program::Markers => added_table(program, &measured),
+            Program::Copy => copies_table(&measured),
+            Program::Api => added_table(program, &measured, 100.0),
+            Program::Markers => added_table(program, &measured, 50.0),
         }
     }
     Ok(())
@@ -326,80 +319,55 @@ clang++-23 -O2 -Wall $programs/calls.cpp -o calls -lamdhip64",
     .map(|_| ())
 }
 
-fn library() -> PathBuf {
-    target().join("dist/libdevprof.so")
-}
-
 /// Runs the program of a case once. Returns the numbers that it printed.
-fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<[f64; 7], String> {
-    let (errors, library) = (dir.join("errors"), library());
-    let (dir, library) = (dir.display(), library.display());
+fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<Times, String> {
     let trace = in_memory();
-    let mut preloaded = String::new();
-    let mut tools = String::new();
-    match variant {
-        Off | Stopped | Calls | AllCalls | WithMarkers => {
-            let _ = write!(preloaded, ":{library}");
-        }
-        NaiveCalls => {
-            let _ = write!(preloaded, ":{dir}/naive-calls.so");
-        }
-        NoTool | Pass | Naive | Devprof => {}
-    }
-    if counted {
-        let _ = write!(preloaded, ":{dir}/counts.so");
-        let _ = write!(tools, "{dir}/counts.so ");
-    }
-    match variant {
-        Pass => tools += &format!("{dir}/pass.so"),
-        Naive => tools += &format!("{dir}/naive.so"),
-        Devprof => tools += &library.to_string(),
-        NoTool | Off | Stopped | Calls | AllCalls | WithMarkers | NaiveCalls => {}
-    }
-    let traced = match variant.traced() {
-        _ if variant == Stopped => {
-            format!("DEVPROF_TRACE={} DEVPROF_TRACE_STOPPED=1", trace.display())
-        }
-        Some((_, variable)) => format!("DEVPROF_TRACE={} {variable}", trace.display()),
-        None => String::new(),
-    };
-    let (idle, threads) = (case.idle, case.threads);
+    let start = variant.start();
+    let (idle, batch, threads) = (case.idle, case.batch, case.threads);
+    let (mode, signals) = (case.mode, case.signals);
     let program = match case.program {
-        Program::Aql => format!(
-            "./launch-aql kernel.co {idle} {} {threads} {}",
-            case.batch,
-            case.signals.name()
-        ),
+        Program::Aql => format!("./launch-aql kernel.co {idle} {batch} {threads} {signals}"),
         Program::Hip | Program::Null => {
-            format!(
-                "GPU_MAX_HW_QUEUES=80 ./launch-hip {idle} {threads} {}",
-                case.mode
-            )
+            format!("GPU_MAX_HW_QUEUES=80 ./launch-hip {idle} {threads} {mode}")
         }
-        Program::Api | Program::Markers => format!("./calls {}", case.mode),
+        Program::Api | Program::Markers => format!("./calls {mode}"),
         Program::Copy => "./copy-hsa".to_owned(),
     };
+    let traced = start.trace.map_or(String::new(), |settings| {
+        format!("DEVPROF_TRACE={} {settings}", trace.display())
+    });
     let script = format!(
         "cd {dir}
-env LD_PRELOAD=\"$LD_PRELOAD{preloaded}\" HSA_MODEL_LIB={dir}/silent.so HSA_ENABLE_INTERRUPT=1 HSA_TOOLS_LIB=\"{tools}\" {traced} \
-timeout 60 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit 1; }}"
+dir=$PWD devprof={library} counts={counts}
+env LD_PRELOAD=\"$LD_PRELOAD:{preloaded}:$counts\" HSA_MODEL_LIB=$dir/silent.so HSA_ENABLE_INTERRUPT=1 HSA_TOOLS_LIB=\"${{counts:+$counts }}{tool}\" {traced} \
+timeout 60 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit 1; }}",
+        dir = dir.display(),
+        library = target().join("dist/libdevprof.so").display(),
+        counts = if counted { "$dir/counts.so" } else { "" },
+        preloaded = start.preloaded,
+        tool = start.tool,
     );
     let output = in_root(&script)?;
+    let what = format!("{}, {}", case.name, start.name);
+    let errors = dir.join("errors");
     let errors = fs::read_to_string(&errors)
         .map_err(|e| format!("cannot read {}: {e}", errors.display()))?;
     let is_shown =
         |line: &&str| line.contains("devprof:") || line.starts_with("system calls are not");
     for line in errors.lines().filter(is_shown) {
-        eprintln!("bench: {}, {}: {line}", case.name, variant.name());
+        eprintln!("bench: {what}: {line}");
     }
-    let numbers = numbers(&case.name, &output)?;
-    if variant == Stopped {
+    let mut numbers: Times = numbers(&case.name, &output)?;
+    if start.trace.is_some() {
+        let checked = start.recorded.map_or(Ok(()), |recorded| {
+            check_trace(&trace, recorded, numbers[6] as u64)
+        });
         fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
+        checked.map_err(|error| format!("{what}: {error}"))?;
     }
-    if let Some((recorded, _)) = variant.traced() {
-        let checked = check_trace(&trace, recorded, numbers[6] as u64);
-        fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
-        checked.map_err(|error| format!("{}, {}: {error}", case.name, variant.name()))?;
+    if case.mode == BETWEEN_WAITS {
+        // The thread is often preempted between waits: the median of single launches does not contain that.
+        numbers[0] = numbers[1];
     }
     Ok(numbers)
 }
@@ -410,13 +378,17 @@ fn check_trace(trace: &Path, recorded: Recorded, expected: u64) -> Result<(), St
     let mut reader = Reader::open(trace).map_err(|e| fail(&e))?;
     let mut found = 0;
     while let Some(item) = reader.next_item().map_err(|e| fail(&e))? {
-        match (item, recorded) {
-            (Ok(Item::Dispatch(_)), Recorded::Dispatches)
-            | (Ok(Item::Call(_)), Recorded::Calls)
-            | (Ok(Item::Marker(_)), Recorded::Markers) => found += 1,
-            (Ok(_), _) => {}
-            (Err(damage), _) => return Err(format!("byte {}: {}", damage.offset, damage.what)),
-        }
+        let kind = match item {
+            Ok(Item::Dispatch(_)) => Recorded::Dispatches,
+            Ok(Item::Call(_)) => Recorded::Calls,
+            Ok(Item::Marker(_)) => Recorded::Markers,
+            Ok(Item::Copy(copy)) if copy.head.flags.get() & flag::CLOCK != flag::CLOCK_NONE => {
+                Recorded::Copies
+            }
+            Ok(_) => continue,
+            Err(damage) => return Err(format!("byte {}: {}", damage.offset, damage.what)),
+        };
+        found += u64::from(kind == recorded);
     }
     let counts = [
         Count::DroppedDispatches,
@@ -425,11 +397,12 @@ fn check_trace(trace: &Path, recorded: Recorded, expected: u64) -> Result<(), St
         Count::DroppedMarkers,
     ];
     let dropped = counts.map(|count| reader.count(count));
-    let needed = match recorded {
-        Recorded::Markers => expected / 2,
-        Recorded::Dispatches | Recorded::Calls => expected,
+    let is_complete = match recorded {
+        Recorded::Markers => found >= expected / 2,
+        Recorded::Copies => found == expected,
+        Recorded::Dispatches | Recorded::Calls => found >= expected,
     };
-    if found < needed || dropped != [Some(0); 4] {
+    if !is_complete || dropped != [Some(0); 4] {
         return Err(format!(
             "{recorded:?}: {found} of {expected} were recorded, {dropped:?} dropped"
         ));
@@ -450,16 +423,7 @@ fn measure(
         .flat_map(|case| variants.iter().map(move |&variant| (case, variant)))
         .collect();
     let mut runs = alternate(rounds, &all, |&(case, variant)| {
-        let [cpu, single, single_p99, wall, wall_p99, other_threads, _] =
-            run_once(dir, case, variant, false)?;
-        Ok(Times {
-            cpu,
-            single,
-            single_p99,
-            wall,
-            wall_p99,
-            other_threads,
-        })
+        run_once(dir, case, variant, false)
     })?
     .into_iter();
     let mut measured = Vec::new();
@@ -478,11 +442,6 @@ impl Measured {
             .map_or(&[], |(_, times)| times)
     }
 
-    fn median(&self, of: Variant, part: Part) -> String {
-        let median = median(self.runs(of).iter().map(part).collect());
-        format!("{median:.0}")
-    }
-
     /// The difference between `of` and `over` in each round.
     fn added(&self, of: Variant, over: Variant, part: Part) -> Vec<f64> {
         let pairs = self.runs(of).iter().zip(self.runs(over));
@@ -498,278 +457,168 @@ fn spread(mut values: Vec<f64>) -> String {
     format!("{:.0} ({low:.0} to {high:.0})", median(values))
 }
 
-impl Program {
-    /// The variant in which devprof records everything.
-    fn complete_trace(self) -> Variant {
-        self.variants().last().copied().unwrap_or(NoTool)
-    }
+/// A column of a table: the title, and the cell of each row.
+type Column = (&'static str, Box<dyn Fn(&Measured) -> String>);
+
+/// The median of a variant.
+fn median_of(title: &'static str, of: Variant, part: Part) -> Column {
+    let cell = move |row: &Measured| {
+        let median = median(row.runs(of).iter().map(part).collect());
+        format!("{median:.0}")
+    };
+    (title, Box::new(cell))
+}
+
+/// What `of` adds to `over`.
+fn added(title: &'static str, of: Variant, over: Variant, part: Part) -> Column {
+    let cell = move |row: &Measured| spread(row.added(of, over, part));
+    (title, Box::new(cell))
+}
+
+/// How many times as much `of` adds to `over` as `other`.
+fn ratio(title: &'static str, of: Variant, other: Variant, over: Variant, part: Part) -> Column {
+    let cell = move |row: &Measured| {
+        let [of, other] = [of, other].map(|variant| median(row.added(variant, over, part)));
+        format!("{:.1}", of / other)
+    };
+    (title, Box::new(cell))
 }
 
 /// Prints a table, with one row per case.
 fn table<'m>(
     title: &str,
     program: Program,
-    columns: &[&str],
-    measured: impl IntoIterator<Item = &'m Measured>,
-    cells: impl Fn(&Measured) -> Vec<String>,
+    rows: impl IntoIterator<Item = &'m Measured>,
+    columns: &[Column],
 ) {
-    let dashes = " ---: |".repeat(columns.len());
+    let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
     println!(
-        "{title}:\n\n| {} | {} |\n| --- |{dashes}",
+        "{title}:\n\n| {} | {} |\n| --- |{}",
         program.name(),
-        columns.join(" | ")
+        titles.join(" | "),
+        " ---: |".repeat(columns.len())
     );
-    for measured in measured {
-        println!(
-            "| {} | {} |",
-            measured.case.name,
-            cells(measured).join(" | ")
-        );
+    for row in rows {
+        let cells: Vec<String> = columns.iter().map(|(_, cell)| cell(row)).collect();
+        println!("| {} | {} |", row.case.name, cells.join(" | "));
     }
     println!();
 }
 
-/// One of the times.
-type Part = fn(&Times) -> f64;
-
-const CPU: Part = |times| times.cpu;
-const OTHER_THREADS: Part = |times| times.other_threads;
-
-fn times_table(program: Program, measured: &[Measured]) {
-    let all = |times: &Times| times.cpu + times.other_threads;
+fn launch_tables(program: Program, measured: &[Measured]) {
+    let complete = program.complete_trace();
     let mut columns = vec![
-        "no tool",
-        "tracing off, added",
-        "pass-through",
-        "over pass-through: naive",
-        "devprof",
-        "devprof, with API calls",
-        "naive / devprof",
-        "naive / devprof, with API calls",
-        "other threads: naive",
-        "devprof",
-        "all threads, naive / devprof",
+        median_of("no tool", NoTool, CPU),
+        added("tracing off, added", Off, NoTool, CPU),
+        median_of("pass-through", Pass, CPU),
+        added("over pass-through: naive", Naive, Pass, CPU),
+        added("devprof", Devprof, Pass, CPU),
+        ratio("naive / devprof", Naive, Devprof, Pass, CPU),
     ];
-    columns.retain(|&column| !column.ends_with("with API calls") || program == Program::Hip);
+    if complete == Calls {
+        let title = "naive / devprof, with API calls";
+        columns.insert(5, added("devprof, with API calls", Calls, Pass, CPU));
+        columns.push(ratio(title, Naive, Calls, Pass, CPU));
+    }
+    let all_threads = "all threads, naive / devprof";
+    columns.extend([
+        median_of("other threads: naive", Naive, OTHER_THREADS),
+        median_of("devprof", complete, OTHER_THREADS),
+        ratio(all_threads, Naive, complete, Pass, ALL_THREADS),
+    ]);
     let title = "CPU time of the launching thread, and of the tool on other threads, ns per dispatch (in brackets the middle half \
                  of the rounds)";
-    let with_calls: &[Variant] = if program == Program::Hip {
-        &[Devprof, Calls]
-    } else {
-        &[Devprof]
-    };
-    table(title, program, &columns, measured, |measured| {
-        let ratio = |of: Variant, part: Part| {
-            let ratio =
-                median(measured.added(Naive, Pass, part)) / median(measured.added(of, Pass, part));
-            format!("{ratio:.1}")
-        };
-        let mut cells = vec![
-            measured.median(NoTool, CPU),
-            spread(measured.added(Off, NoTool, CPU)),
-            measured.median(Pass, CPU),
-            spread(measured.added(Naive, Pass, CPU)),
-        ];
-        cells.extend(
-            with_calls
-                .iter()
-                .map(|&of| spread(measured.added(of, Pass, CPU))),
-        );
-        cells.extend(with_calls.iter().map(|&of| ratio(of, CPU)));
-        let complete = program.complete_trace();
-        cells.extend([Naive, complete].map(|variant| measured.median(variant, OTHER_THREADS)));
-        cells.push(ratio(complete, all));
-        cells
-    });
-}
+    table(title, program, measured, &columns);
 
-/// The cost of a stopped trace: ROCr's intercept queues, and devprof's own part.
-fn stopped_table(program: Program, measured: &[Measured]) {
+    // ROCr's intercept queues, and devprof's own part.
     let columns = [
-        "no tool",
-        "tracing off, added",
-        "pass-through, added",
-        "stopped, added",
-        "stopped over pass-through",
+        median_of("no tool", NoTool, CPU),
+        added("tracing off, added", Off, NoTool, CPU),
+        added("pass-through, added", Pass, NoTool, CPU),
+        added("stopped, added", Stopped, NoTool, CPU),
+        added("stopped over pass-through", Stopped, Pass, CPU),
     ];
     let title = "A trace that is stopped: CPU time of the launching thread, ns per dispatch";
-    table(title, program, &columns, measured, |measured| {
-        let pairs = [
-            (Off, NoTool),
-            (Pass, NoTool),
-            (Stopped, NoTool),
-            (Stopped, Pass),
+    table(title, program, measured, &columns);
+
+    for (name, part) in [
+        ("CPU time, median", SINGLE),
+        ("CPU time, 99th percentile", SINGLE_P99),
+        ("elapsed time, median", WALL),
+        ("elapsed time, 99th percentile", WALL_P99),
+    ] {
+        let columns = [
+            median_of("no tool", NoTool, part),
+            median_of("pass-through", Pass, part),
+            added("devprof, added", complete, Pass, part),
+            added("naive, added", Naive, Pass, part),
         ];
-        let mut cells = vec![measured.median(NoTool, CPU)];
-        cells.extend(pairs.map(|(of, over)| spread(measured.added(of, over, CPU))));
-        cells
-    });
-}
-
-fn singles_table(program: Program, measured: &[Measured]) {
-    let parts: [(&str, Part); 4] = [
-        ("CPU time, median", |times| times.single),
-        ("CPU time, 99th percentile", |times| times.single_p99),
-        ("elapsed time, median", |times| times.wall),
-        ("elapsed time, 99th percentile", |times| times.wall_p99),
-    ];
-    let columns = ["no tool", "pass-through", "devprof, added", "naive, added"];
-    for (name, part) in parts {
         let title = format!("A single launch, {name}, ns, and the difference to pass-through");
-        let singles = measured.iter().filter(|measured| measured.case.batch == 1);
-        table(&title, program, &columns, singles, |measured| {
-            vec![
-                measured.median(NoTool, part),
-                measured.median(Pass, part),
-                spread(measured.added(program.complete_trace(), Pass, part)),
-                spread(measured.added(Naive, Pass, part)),
-            ]
-        });
+        let singles = measured.iter().filter(|row| row.case.batch == 1);
+        table(&title, program, singles, &columns);
     }
-}
-
-/// The cost of a copy without a tool, in a trace without and with copies, and with the naive tool.
-fn copies_table(dir: &Path, runs: usize) -> Result<(), String> {
-    let trace = in_memory();
-    let traced = format!(
-        "HSA_TOOLS_LIB={} DEVPROF_TRACE={}",
-        library().display(),
-        trace.display()
-    );
-    let with_copies = format!("{traced} DEVPROF_TRACE_COPIES=1");
-    let variants = [
-        ("no tool", ""),
-        ("devprof, without copies", &traced),
-        ("devprof", &with_copies),
-        ("naive", "HSA_TOOLS_LIB=./naive-copies.so"),
-    ];
-    let costs = alternate(runs, &variants, |(name, environment)| {
-        let output = in_root(&format!(
-            "cd {dir}
-env HSA_MODEL_LIB={dir}/silent.so HSA_ENABLE_INTERRUPT=1 {environment} timeout 60 ./copy-hsa",
-            dir = dir.display()
-        ))?;
-        let [cost, copies] = numbers(&format!("copies, {name}:"), &output)?;
-        if *name == "devprof" {
-            check_copies(&trace, copies as u64)?;
-        }
-        Ok(cost)
-    })?;
-    let _ = fs::remove_file(&trace);
-    let [devprof, with_copies, naive] = [1, 2, 3].map(|of| {
-        let pairs = costs[of].iter().zip(&costs[0]);
-        spread(pairs.map(|(of, none)| of - none).collect())
-    });
-    println!("CPU time of a copy and the reset of its signal, ns:\n");
-    println!("| no tool | devprof, without copies, added | devprof, added | naive, added |");
-    println!("| ---: | ---: | ---: | ---: |");
-    println!(
-        "| {:.0} | {devprof} | {with_copies} | {naive} |\n",
-        median(costs[0].clone())
-    );
-    Ok(())
-}
-
-/// Checks that all copies were recorded, with times.
-fn check_copies(trace: &Path, copies: u64) -> Result<(), String> {
-    let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", trace.display());
-    let mut reader = Reader::open(trace).map_err(|e| fail(&e))?;
-    let mut timed = 0;
-    while let Some(item) = reader.next_item().map_err(|e| fail(&e))? {
-        match item {
-            Ok(Item::Copy(copy)) => {
-                timed += u64::from(copy.head.flags.get() & flag::CLOCK != flag::CLOCK_NONE);
-            }
-            Ok(_) => {}
-            Err(damage) => return Err(format!("byte {}: {}", damage.offset, damage.what)),
-        }
-    }
-    if timed != copies {
-        return Err(format!("{timed} of {copies} copies have times"));
-    }
-    Ok(())
 }
 
 /// The effect of idle queues on a launch.
 fn idle_table(program: Program, measured: &[Measured]) {
-    let variants = [NoTool, Pass, program.complete_trace()];
+    let columns = [NoTool, Pass, program.complete_trace()].map(|variant| -> Column {
+        let none: Vec<f64> = measured[0].runs(variant).iter().map(CPU).collect();
+        let cell = move |row: &Measured| {
+            let pairs = row.runs(variant).iter().zip(&none);
+            spread(pairs.map(|(some, none)| 100.0 * CPU(some) / none).collect())
+        };
+        (variant.start().name, Box::new(cell))
+    });
     let title = "CPU time of a launch, in percent of a launch without idle queues";
-    let none = &measured[0];
-    let idle = measured.iter().filter(|measured| measured.case.idle > 0);
-    table(
-        title,
-        program,
-        &variants.map(Variant::name),
-        idle,
-        |measured| {
-            let cells = variants.map(|variant| {
-                let pairs = measured.runs(variant).iter().zip(none.runs(variant));
-                spread(
-                    pairs
-                        .map(|(some, none)| 100.0 * some.cpu / none.cpu)
-                        .collect(),
-                )
-            });
-            cells.into()
-        },
-    );
+    let idle = measured.iter().filter(|row| row.case.idle > 0);
+    table(title, program, idle, &columns);
 }
 
 /// Launches on the NULL stream.
 fn streams_table(measured: &[Measured]) {
+    let over = "devprof, with API calls: over pass-through";
     let columns = [
-        "no tool",
-        "pass-through",
-        "devprof, with API calls: over pass-through",
-        "other threads",
+        median_of("no tool", NoTool, CPU),
+        median_of("pass-through", Pass, CPU),
+        added(over, Calls, Pass, CPU),
+        median_of("other threads", Calls, OTHER_THREADS),
     ];
     let title = "CPU time of the launching thread, ns per launch";
-    table(title, Program::Null, &columns, measured, |measured| {
-        // Between waits, the thread is often preempted: the median of single launches does not contain that.
-        let cpu = match measured.case.mode {
-            "null-sync" => |times: &Times| times.single,
-            _ => CPU,
-        };
-        vec![
-            measured.median(NoTool, cpu),
-            measured.median(Pass, cpu),
-            spread(measured.added(Calls, Pass, cpu)),
-            measured.median(Calls, OTHER_THREADS),
-        ]
-    });
+    table(title, Program::Null, measured, &columns);
 }
 
-/// What recording adds to a call or a marker.
-fn added_table(program: Program, measured: &[Measured]) {
+fn copies_table(measured: &[Measured]) {
     let columns = [
-        "no tool",
-        "added: naive",
-        "devprof",
-        "naive / devprof",
-        "99th percentile, added: naive",
-        "devprof",
-        "goal",
+        median_of("no tool", NoTool, CPU),
+        added("devprof, without copies, added", WithoutCopies, NoTool, CPU),
+        added("devprof, added", WithCopies, NoTool, CPU),
+        added("naive, added", NaiveCopies, NoTool, CPU),
+    ];
+    table("CPU time, ns", Program::Copy, measured, &columns);
+}
+
+/// What recording adds to a call or a marker. `goal`: the most that it may add, in nanoseconds.
+fn added_table(program: Program, measured: &[Measured], goal: f64) {
+    let devprof = program.complete_trace();
+    let is_met = move |row: &Measured| {
+        let is_met = median(row.added(devprof, NoTool, CPU)) <= goal;
+        if is_met { "met" } else { "missed" }.to_owned()
+    };
+    let p99 = "99th percentile, added: naive";
+    let columns = [
+        median_of("no tool", NoTool, CPU),
+        added("added: naive", NaiveCalls, NoTool, CPU),
+        added("devprof", devprof, NoTool, CPU),
+        ratio("naive / devprof", NaiveCalls, devprof, NoTool, CPU),
+        added(p99, NaiveCalls, NoTool, SINGLE_P99),
+        added("devprof", devprof, NoTool, SINGLE_P99),
+        ("goal", Box::new(is_met)),
     ];
     let title = format!(
-        "CPU time of the calling thread, ns per {}. The goal is that devprof adds at most {:.0} ns",
-        program.name(),
-        program.goal()
+        "CPU time of the calling thread, ns per {}. The goal is that devprof adds at most {goal:.0} ns",
+        program.name()
     );
-    table(&title, program, &columns, measured, |measured| {
-        let added = |of: Variant, part| measured.added(of, NoTool, part);
-        let (naive, devprof) = (measured.runs[1].0, program.complete_trace());
-        let ratio = median(added(naive, CPU)) / median(added(devprof, CPU));
-        let is_met = median(added(devprof, CPU)) <= program.goal();
-        vec![
-            measured.median(NoTool, CPU),
-            spread(added(naive, CPU)),
-            spread(added(devprof, CPU)),
-            format!("{ratio:.1}"),
-            spread(added(naive, |times| times.single_p99)),
-            spread(added(devprof, |times| times.single_p99)),
-            if is_met { "met" } else { "missed" }.into(),
-        ]
-    });
+    table(&title, program, measured, &columns);
 }
 
 /// The columns of `counts_table`, and where a program prints their numbers.
@@ -797,7 +646,7 @@ fn counts_table(dir: &Path, measured: &Measured) -> Result<(), String> {
             count if count.is_nan() => "not counted".to_owned(),
             count => format!("{count:.1}"),
         });
-        println!("| {} | {} |", variant.name(), cells.join(" | "));
+        println!("| {} | {} |", variant.start().name, cells.join(" | "));
     }
     println!();
     Ok(())

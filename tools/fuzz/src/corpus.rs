@@ -1,6 +1,7 @@
 //! The seeds of the fuzz targets: small files of every kind that the readers support, made from the fixtures.
 
 use profraw::format::Header;
+use serde_json::json;
 use std::io::Write;
 use tracefile::format::{
     Agent, Call, Count, Counter, Dispatch, HEADER_SIZE, Kernel, Process, Queue, RECORD_SIZE,
@@ -125,10 +126,11 @@ pub enum Compression {
 /// A fat binary of CUDA.
 pub fn fat_binary(entries: &[Vec<u8>]) -> Vec<u8> {
     let size: usize = entries.iter().map(Vec::len).sum();
-    let mut bytes = b"\x50\xed\x55\xba\x01\0\x10\0".to_vec();
-    bytes.extend((size as u64).to_le_bytes());
-    bytes.extend(entries.concat());
-    bytes
+    let head = [
+        b"\x50\xed\x55\xba\x01\0\x10\0",
+        &(size as u64).to_le_bytes()[..],
+    ];
+    [head.concat(), entries.concat()].concat()
 }
 
 /// An entry of a fat binary, with its header. `arch`: 90 for sm_90.
@@ -141,22 +143,13 @@ pub fn fat_entry(kind: Fat, arch: u32, compression: Compression, contents: &[u8]
     };
     let (packed, unpacked) = match flag {
         0 => (0, 0),
-        _ => (stored.len() as u32, contents.len() as u64),
+        _ => (stored.len() as u64, contents.len() as u64),
     };
     stored.resize(stored.len().next_multiple_of(8), 0);
-    let mut bytes = Vec::new();
-    bytes.extend((kind as u16).to_le_bytes());
-    bytes.extend(0x101u16.to_le_bytes());
-    bytes.extend(64u32.to_le_bytes());
-    bytes.extend((stored.len() as u64).to_le_bytes());
-    for word in [packed, 0, 9 << 16, arch] {
-        bytes.extend(word.to_le_bytes());
-    }
-    for word in [0, 0x11 | flag, 0, unpacked] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend(stored);
-    bytes
+    let kind = kind as u64 | 0x101 << 16 | 64 << 32;
+    let (arch, size) = (9 << 16 | u64::from(arch) << 32, stored.len() as u64);
+    let header = words([kind, size, packed, arch, 0, 0x11 | flag, 0, unpacked]);
+    [header, stored].concat()
 }
 
 /// A raw profile of two functions. `values`: the sizes of the value profiles of the first functions, in bytes.
@@ -191,7 +184,7 @@ pub fn profile(version: u64, values: &[u8]) -> Vec<u8> {
     if has_uniform {
         words.extend([992, 0, 480]);
     }
-    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut bytes = self::words(words);
     bytes.extend(b"\x07\0one\x01two\0\0\0\0\0\0\0");
     for &size in values {
         let at = bytes.len();
@@ -264,9 +257,7 @@ pub fn bundle(entries: &[(&str, &[u8])]) -> Vec<u8> {
     bundle.extend((entries.len() as u64).to_le_bytes());
     let mut at = 4096u64;
     for (id, bytes) in entries {
-        for word in [at, bytes.len() as u64, id.len() as u64] {
-            bundle.extend(word.to_le_bytes());
-        }
+        bundle.extend(words([at, bytes.len() as u64, id.len() as u64]));
         bundle.extend_from_slice(id.as_bytes());
         at = (at + bytes.len() as u64).next_multiple_of(4096);
     }
@@ -292,19 +283,16 @@ pub fn packed(bundle: &[u8], method: Method, version: u16) -> Vec<u8> {
     let mut packed = b"CCOB".to_vec();
     packed.extend(version.to_le_bytes());
     packed.extend((method as u16).to_le_bytes());
-    let (header, long) = match version {
-        1 => (20, false),
-        2 => (24, false),
-        _ => (32, true),
+    // The size of a number, and of the header.
+    let (long, header) = [(4, 20), (4, 24), (8, 32)][usize::from(version.clamp(1, 3)) - 1];
+    let size = if version > 1 {
+        Some(header + stream.len())
+    } else {
+        None
     };
-    let mut number = |number: usize| {
-        let size = if long { 8 } else { 4 };
-        packed.extend(&(number as u64).to_le_bytes()[..size]);
-    };
-    if version > 1 {
-        number(header + stream.len());
+    for number in size.into_iter().chain([bundle.len()]) {
+        packed.extend(&(number as u64).to_le_bytes()[..long]);
     }
-    number(bundle.len());
     packed.extend([0; 8]);
     packed.extend(stream);
     packed
@@ -360,15 +348,10 @@ pub fn offload(version: u32, images: &[&[u8]]) -> Vec<u8> {
     for (n, image) in images.iter().enumerate() {
         body.extend([1, 0, 4, 0, 0, 0, 0, 0]);
         let strings = tables + pair * (pairs.len() * n) as u64;
-        for word in [strings, pairs.len() as u64, at, image.len() as u64] {
-            body.extend(word.to_le_bytes());
-        }
+        body.extend(words([strings, pairs.len() as u64, at, image.len() as u64]));
         for (key, value, size) in pairs {
-            table.extend((texts + key).to_le_bytes());
-            table.extend((texts + value).to_le_bytes());
-            if version > 1 {
-                table.extend(size.to_le_bytes());
-            }
+            let all = words([texts + key, texts + value, size]);
+            table.extend(&all[..pair as usize]);
         }
         at = (at + image.len() as u64).next_multiple_of(8);
     }
@@ -377,12 +360,7 @@ pub fn offload(version: u32, images: &[&[u8]]) -> Vec<u8> {
     } else {
         images.len() as u64
     };
-    for word in [at, entries, second] {
-        binary.extend(word.to_le_bytes());
-    }
-    binary.extend(body);
-    binary.extend(table);
-    binary.extend(strings);
+    binary.extend([words([at, entries, second]), body, table, strings].concat());
     for image in images {
         binary.resize(binary.len().next_multiple_of(8), 0);
         binary.extend_from_slice(image);
@@ -393,67 +371,37 @@ pub fn offload(version: u32, images: &[&[u8]]) -> Vec<u8> {
 
 /// A kpack archive with one code object, which is compressed with zstd or not.
 pub fn kpack(plain: Option<&[u8]>, compressed: Option<&[u8]>) -> Vec<u8> {
-    use serde::Serialize;
-    #[derive(Serialize)]
-    struct Blob {
-        offset: u64,
-        size: u64,
-    }
-    #[derive(Serialize)]
-    struct Entry {
-        r#type: &'static str,
-        ordinal: u64,
-        original_size: u64,
-    }
-    #[derive(Serialize)]
-    struct Contents {
-        format_version: u64,
-        group_name: &'static str,
-        gfx_arch_family: &'static str,
-        gfx_arches: [&'static str; 1],
-        compression_scheme: &'static str,
-        blobs: Vec<Blob>,
-        zstd_offset: u64,
-        zstd_size: u64,
-        toc: std::collections::BTreeMap<
-            &'static str,
-            std::collections::BTreeMap<&'static str, Entry>,
-        >,
-    }
     let object = plain.or(compressed).unwrap_or_default();
-    let body = match compressed {
-        None => object.to_vec(),
+    let (scheme, body) = match compressed {
+        None => ("none", object.to_vec()),
         Some(object) => {
             let frame = zstd::encode_all(object, 1).unwrap_or_default();
             let sizes = [1u32.to_le_bytes(), (frame.len() as u32).to_le_bytes()];
-            [sizes.concat(), frame].concat()
+            ("zstd-per-kernel", [sizes.concat(), frame].concat())
         }
     };
     let size = body.len() as u64;
-    let entry = Entry {
-        r#type: "hsaco",
-        ordinal: 0,
-        original_size: object.len() as u64,
-    };
-    let contents = Contents {
-        format_version: 1,
-        group_name: "rand",
-        gfx_arch_family: "gfx110X",
-        gfx_arches: ["gfx1100"],
-        compression_scheme: if compressed.is_some() {
-            "zstd-per-kernel"
-        } else {
-            "none"
-        },
-        blobs: vec![Blob { offset: 64, size }],
-        zstd_offset: 64,
-        zstd_size: size,
-        toc: [("lib/librocrand.so.1", [("gfx1100", entry)].into())].into(),
-    };
+    let entry = json!({"type": "hsaco", "ordinal": 0, "original_size": object.len()});
+    let contents = json!({
+        "format_version": 1,
+        "group_name": "rand",
+        "gfx_arch_family": "gfx110X",
+        "gfx_arches": ["gfx1100"],
+        "compression_scheme": scheme,
+        "blobs": [{"offset": 64, "size": size}],
+        "zstd_offset": 64,
+        "zstd_size": size,
+        "toc": {"lib/librocrand.so.1": {"gfx1100": entry}},
+    });
     let mut archive = b"KPAK\x01\0\0\0".to_vec();
     archive.extend((64 + size).to_le_bytes());
     archive.resize(64, 0);
     archive.extend(body);
     archive.extend(rmp_serde::to_vec_named(&contents).unwrap_or_default());
     archive
+}
+
+/// The bytes of 64-bit words.
+fn words(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    words.into_iter().flat_map(u64::to_le_bytes).collect()
 }

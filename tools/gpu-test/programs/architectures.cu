@@ -2,10 +2,13 @@
 // The profile is named after the GPU's architecture.
 //
 // VARIANTS: two ptx
-// CUPTI[ptx]: needed
-// BUILD[two]: program architectures.cu --offload-arch=sm_80
-// BUILD[ptx]: program architectures.cu --no-offload-arch=$ARCH --offload-arch=sm_80 --cuda-include-ptx=sm_80
-// COUNTS: sm_90 _Z6kernelPi: [64, 40]
+// REQUIRES: cupti || !ptx
+// RUN: %if two %{ %{cu} architectures.cu --offload-arch=sm_80 -o architectures.o %}
+// RUN: %if two %{ %{cxx} architectures.o -o out/a %{link} %}
+// RUN: %if ptx %{ %{cu} architectures.cu --no-offload-arch=%arch --offload-arch=sm_80 --cuda-include-ptx=sm_80 -o architectures.o %}
+// RUN: %if ptx %{ %{cxx} architectures.o -o out/a %{link} %}
+//
+// CHECK: sm_90.default.profraw: _Z6kernelPi: [64, 40]
 #include "check.h"
 
 __global__ void kernel(int *out) {

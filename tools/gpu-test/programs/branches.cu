@@ -3,9 +3,10 @@
 //
 // VARIANTS: O0 O1 O2 O3 O0+rdc O2+rdc O2+lto static static+rdc inject inject+static archive archive+static archive+rdc
 // VARIANTS: command command+static none none+static
-// COUNTS[!none]: sm_90 _Z6kernelPi: [64, 40]
-// STDERR[command]: devprof: 1 profile in .*: 1 code object, 1 function \(1 ran\), 104 counts in all
-// STDERR[command]: devprof: next: devprof report \S*/branches-\S*/a --profile sm_90.default.profraw.*
+// NONE-NOT: {{.}}
+// COMMAND: stderr: devprof: 1 profile in {{.*}}: 1 code object, 1 function (1 ran), 104 counts in all
+// COMMAND: stderr: devprof: next: devprof report {{[^ ]*}}/branches-{{[^ ]*}}/a --profile sm_90.default.profraw{{.*}}
+// NO-NONE: sm_90.default.profraw: _Z6kernelPi: [64, 40]
 #include "check.h"
 
 __global__ void kernel(int *out) {

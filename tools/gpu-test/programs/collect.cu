@@ -1,17 +1,19 @@
 // The collect call writes what has been counted so far, also before anything was launched; later launches are counted
 // once. The reset call discards earlier counts, also those of a kernel that still runs and of an unloaded module.
 //
-// BUILD: program main.cu -DDEVPROF_OPTIONAL
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: preload archive
-// RUN: %a $PROGRAM/module.cubin
-// COUNTS: sm_90.first.profraw _Z6kernelPii: [64, 0]
-// COUNTS: sm_90.second.profraw _Z6kernelPii: [256, 20]
-// After the reset: 96 + 32 threads, of which 20 take the branch. The other file has the module that was unloaded before.
-// COUNTS: sm_90*.default.profraw _Z6kernelPii: [128, 20]
-// COUNTS: sm_90*.default.profraw entry: [0]
+// RUN: %{cu} main.cu -DDEVPROF_OPTIONAL -o main.o
+// RUN: %{cxx} main.o -o out/a %{link}
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: %a $PROGRAM/module.cubin
+//
 // The host's counters were not reset.
-// HOST: default.profraw
+// CHECK: default.profraw: main
+// After the reset: 96 + 32 threads, of which 20 take the branch. The other file has the module that was unloaded before.
+// CHECK: sm_90*.default.profraw: _Z6kernelPii: [128, 20]
+// CHECK: sm_90*.default.profraw: entry: [0]
+// CHECK: sm_90.first.profraw: _Z6kernelPii: [64, 0]
+// CHECK: sm_90.second.profraw: _Z6kernelPii: [256, 20]
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) { *out = 1; }

@@ -1,20 +1,20 @@
 // Several contexts on one GPU, which are destroyed or stay; resets of the device, after which its modules are loaded
 // again. All counts of one image are in one profile.
 //
-// BUILD: program main.cu
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: preload inject archive archive+static
-// RUN: for how in reset context stay; do LLVM_PROFILE_FILE=$how.profraw %a $PROGRAM/module.cubin $how; done
-// Two resets: 64 threads before the first one, 128 between them, 256 after the second one.
-// COUNTS: sm_90.reset.profraw _Z6kernelPi: [448, 40]
-// COUNTS: sm_90*.context.profraw _Z6kernelPi: [64, 0]
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: for how in reset context stay; do LLVM_PROFILE_FILE=$how.profraw %a $PROGRAM/module.cubin $how; done
+//
+// CHECK: context.profraw: main
+// CHECK: reset.profraw: main
+// CHECK: sm_90*.context.profraw: _Z6kernelPi: [64, 0]
 // Three contexts: 1, 2 and 3 blocks of 32 threads, of which 10 take the branch.
-// COUNTS: sm_90*.context.profraw entry: [192, 60]
-// COUNTS: sm_90*.stay.profraw _Z6kernelPi: [64, 0]
-// COUNTS: sm_90*.stay.profraw entry: [192, 60]
-// HOST: reset.profraw
-// HOST: context.profraw
-// HOST: stay.profraw
+// CHECK: sm_90*.context.profraw: entry: [192, 60]
+// CHECK: sm_90*.stay.profraw: _Z6kernelPi: [64, 0]
+// CHECK: sm_90*.stay.profraw: entry: [192, 60]
+// Two resets: 64 threads before the first one, 128 between them, 256 after the second one.
+// CHECK: sm_90.reset.profraw: _Z6kernelPi: [448, 40]
+// CHECK: stay.profraw: main
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

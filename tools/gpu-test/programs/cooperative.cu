@@ -3,8 +3,8 @@
 // VARIANTS: O2 O0 O2+rdc
 // 8 blocks of 128 threads. Four rounds; in each the first thread of the grid takes the branch. Tiles of 16 threads: one
 // of them takes the branch.
-// COUNTS: sm_90 _Z4gridPi: [1024, 4096, 4]
-// COUNTS: sm_90 _Z5tilesPi: [1024, 64]
+// CHECK: sm_90.default.profraw: _Z4gridPi: [1024, 4096, 4]
+// CHECK: sm_90.default.profraw: _Z5tilesPi: [1024, 64]
 #include "check.h"
 #include <cooperative_groups.h>
 

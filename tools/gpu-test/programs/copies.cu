@@ -2,26 +2,28 @@
 // graph, or after a query that loads the module. Full warps and partial ones, on all multiprocessors. The program reads
 // where the copies are, and whether the counters themselves are unused.
 //
-// BUILD: objects main.cu
-// BUILD: linked a
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: preload archive
-// RUN: for first in threads graph query; do DEVPROF_COUNTER_COPIES_MB=64 LLVM_PROFILE_FILE=$first.profraw %a $PROGRAM/module.cubin $first; done
-// RUN: DEVPROF_COUNTER_COPIES_MB=0 LLVM_PROFILE_FILE=none.profraw %a $PROGRAM/module.cubin threads
-// STDOUT: counted in copies
-// STDOUT: counted in copies
-// STDOUT: counted in copies
-// STDOUT: counted directly
-// HOST: *.profraw
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: for first in threads graph query; do DEVPROF_COUNTER_COPIES_MB=64 LLVM_PROFILE_FILE=$first.profraw %a $PROGRAM/module.cubin $first; done
+// GPU: DEVPROF_COUNTER_COPIES_MB=0 LLVM_PROFILE_FILE=none.profraw %a $PROGRAM/module.cubin threads
+//
+// CHECK: stdout: counted in copies
+// CHECK: stdout: counted in copies
+// CHECK: stdout: counted in copies
+// CHECK: stdout: counted directly
+// CHECK: graph.profraw: main
+// CHECK: none.profraw: main
+// CHECK: query.profraw: main
+// CHECK: sm_90*.graph.profraw: _Z6kernelPi: [1280000, 640000]
+// CHECK: sm_90*.graph.profraw: entry: [80000, 16000]
+// CHECK: sm_90*.none.profraw: _Z6kernelPi: [1280000, 640000]
+// CHECK: sm_90*.none.profraw: entry: [80000, 16000]
+// CHECK: sm_90*.query.profraw: _Z6kernelPi: [1280000, 640000]
+// CHECK: sm_90*.query.profraw: entry: [80000, 16000]
 // 8 launches of 2,000 blocks of 80 threads, 40 of which take the branch.
-// COUNTS: sm_90*.threads.profraw _Z6kernelPi: [1280000, 640000]
-// COUNTS: sm_90*.threads.profraw entry: [80000, 16000]
-// COUNTS: sm_90*.graph.profraw _Z6kernelPi: [1280000, 640000]
-// COUNTS: sm_90*.graph.profraw entry: [80000, 16000]
-// COUNTS: sm_90*.none.profraw _Z6kernelPi: [1280000, 640000]
-// COUNTS: sm_90*.none.profraw entry: [80000, 16000]
-// COUNTS: sm_90*.query.profraw _Z6kernelPi: [1280000, 640000]
-// COUNTS: sm_90*.query.profraw entry: [80000, 16000]
+// CHECK: sm_90*.threads.profraw: _Z6kernelPi: [1280000, 640000]
+// CHECK: sm_90*.threads.profraw: entry: [80000, 16000]
+// CHECK: threads.profraw: main
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

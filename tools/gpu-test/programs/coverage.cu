@@ -1,8 +1,12 @@
 // The line coverage of device code, as `devprof report` shows it: each line with code has the count in its comment.
 //
 // VARIANTS: preload rdc archive
-// COUNTS: sm_90 _Z5clampi: [256, 56]
-// COUNTS: sm_90 _Z6kernelPi: [256, 384, 64, 0]
+// CHECK: sm_90.default.profraw: _Z5clampi: [256, 56]
+// CHECK: sm_90.default.profraw: _Z6kernelPi: [256, 384, 64, 0]
+// AFTER: %{FileCheck}
+// AFTER: %devprof report %{program}/a --profile %{results} --format lcov -o lcov
+// AFTER: sed -n '/^SF:.*coverage.cu$/,/^end_of_record/s/^DA://p' lcov >lines
+// AFTER: awk 'match($0, /\/\/ = [0-9]+$/) { print NR "," substr($0, RSTART + 5) }' test | diff - lines
 #include "check.h"
 
 __device__ int clamp(int x) { // = 256

@@ -1,11 +1,12 @@
 // Another tool has subscribed to CUPTI, which serves only one. The preloaded library collects without it. Otherwise one line
 // names the tool, and the program runs as usual.
 //
-// BUILD: objects cupti-taken.cu
-// BUILD: linked a -L$CUDA_PATH/lib -lcupti
 // VARIANTS: preload inject
-// COUNTS[preload]: sm_90 _Z6kernelPi: [64]
-// STDERR[inject]: devprof: cannot observe CUDA modules, so their counters are lost: another tool uses CUPTI, which serves only one: .*other-tool.*
+// RUN: %{cu} cupti-taken.cu -o cupti-taken.o
+// RUN: %{cxx} cupti-taken.o -o out/a %{link} -L$CUDA_PATH/lib -lcupti
+//
+// INJECT: stderr: devprof: cannot observe CUDA modules, so their counters are lost: another tool uses CUPTI, which serves only one: {{.*}}other-tool{{.*}}
+// PRELOAD: sm_90.default.profraw: _Z6kernelPi: [64]
 #include "check.h"
 #include <cupti.h>
 

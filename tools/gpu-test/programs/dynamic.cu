@@ -1,11 +1,12 @@
 // Dynamic parallelism: kernels that launch kernels. clang's code needs RDC and NVIDIA's device runtime.
 //
-// BUILD: objects dynamic.cu
-// BUILD: linked a -Xoffload-linker $CUDA_PATH/lib/libcudadevrt.a
 // VARIANTS: rdc
+// RUN: %{cu} dynamic.cu -o dynamic.o
+// RUN: %{cxx} dynamic.o -o out/a %{link} -Xoffload-linker $CUDA_PATH/lib/libcudadevrt.a
+//
+// CHECK: sm_90.default.profraw: _Z5childPi: [64]
 // 4 parents, of which two launch 32 threads.
-// COUNTS: sm_90 _Z6parentPi: [4, 2]
-// COUNTS: sm_90 _Z5childPi: [64]
+// CHECK: sm_90.default.profraw: _Z6parentPi: [4, 2]
 #include "check.h"
 
 __global__ void child(int *out) { atomicAdd(out, 1); }

@@ -2,14 +2,15 @@
 // capture fail, and reports that. Captures whose stream or context was destroyed do not count.
 //
 // VARIANTS: preload archive
-// RUN: for how in capturing stream context; do LLVM_PROFILE_FILE=$how.profraw %a $how; done
-// STDERR: devprof: a stream is being captured, so devprof does not wait for kernels that still run: what they count from now on is lost
-// COUNTS: sm_90.capturing.profraw _Z6kernelPi: [64, 40]
-// COUNTS: sm_90.stream.profraw _Z6kernelPi: [64, 40]
-// COUNTS: sm_90.context.profraw _Z6kernelPi: [64, 40]
-// HOST: capturing.profraw
-// HOST: stream.profraw
-// HOST: context.profraw
+// GPU: for how in capturing stream context; do LLVM_PROFILE_FILE=$how.profraw %a $how; done
+//
+// CHECK: stderr: devprof: a stream is being captured, so devprof does not wait for kernels that still run: what they count from now on is lost
+// CHECK: capturing.profraw: main
+// CHECK: context.profraw: main
+// CHECK: sm_90.capturing.profraw: _Z6kernelPi: [64, 40]
+// CHECK: sm_90.context.profraw: _Z6kernelPi: [64, 40]
+// CHECK: sm_90.stream.profraw: _Z6kernelPi: [64, 40]
+// CHECK: stream.profraw: main
 #include "check.h"
 #include <string.h>
 

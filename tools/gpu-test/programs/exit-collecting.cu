@@ -2,17 +2,18 @@
 // threads launch kernels, exit crashes in CUDA 13.0, with and without devprof.)
 //
 // VARIANTS: preload archive
-// TIMEOUT: 120
-// BUILD: program exit-collecting.cu -DDEVPROF_OPTIONAL
-// RUN: for n in 1 2 3 4 5; do status=0; LLVM_PROFILE_FILE=collect-$n.profraw timeout 50 %a || status=$?; echo $status; done
-// STDOUT: 7
-// STDOUT: 7
-// STDOUT: 7
-// STDOUT: 7
-// STDOUT: 7
+// RUN: %{cu} exit-collecting.cu -DDEVPROF_OPTIONAL -o exit-collecting.o
+// RUN: %{cxx} exit-collecting.o -o out/a %{link}
+// GPU: for n in 1 2 3 4 5; do status=0; LLVM_PROFILE_FILE=collect-$n.profraw timeout 50 %a || status=$?; echo $status; done
+//
+// CHECK: stdout: 7
+// CHECK: stdout: 7
+// CHECK: stdout: 7
+// CHECK: stdout: 7
+// CHECK: stdout: 7
+// CHECK: collect-?.profraw: main
 // Five runs with 100 threads.
-// COUNTS: sm_90.collect-?.profraw _Z6kernelPi: [500]
-// HOST: collect-?.profraw
+// CHECK: sm_90.collect-?.profraw: _Z6kernelPi: [500]
 #include "check.h"
 #include "devprof.h"
 #include <thread>

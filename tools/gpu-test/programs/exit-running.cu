@@ -2,18 +2,19 @@
 // DEVPROF_SYNC_MS, that is reported.
 //
 // VARIANTS: preload inject archive
-// RUN: for stream in null blocking nonblocking; do LLVM_PROFILE_FILE=$stream.profraw %a $stream 300; done
-// RUN: DEVPROF_SYNC_MS=200 LLVM_PROFILE_FILE=limit.profraw %a nonblocking 2000
-// STDERR: devprof: kernels still run after 200 ms \(DEVPROF_SYNC_MS\): what they count from now on is lost
-// COUNTS: sm_90.null.profraw _Z4spinPiyPVi: [256, 64]
-// COUNTS: sm_90.blocking.profraw _Z4spinPiyPVi: [256, 64]
-// COUNTS: sm_90.nonblocking.profraw _Z4spinPiyPVi: [256, 64]
+// GPU: for stream in null blocking nonblocking; do LLVM_PROFILE_FILE=$stream.profraw %a $stream 300; done
+// GPU: DEVPROF_SYNC_MS=200 LLVM_PROFILE_FILE=limit.profraw %a nonblocking 2000
+//
+// CHECK: stderr: devprof: kernels still run after 200 ms (DEVPROF_SYNC_MS): what they count from now on is lost
+// CHECK: blocking.profraw: main
+// CHECK: limit.profraw: main
+// CHECK: nonblocking.profraw: main
+// CHECK: null.profraw: main
+// CHECK: sm_90.blocking.profraw: _Z4spinPiyPVi: [256, 64]
 // The entry was counted when the kernel began.
-// COUNTS: sm_90.limit.profraw _Z4spinPiyPVi: [256, 0]
-// HOST: null.profraw
-// HOST: blocking.profraw
-// HOST: nonblocking.profraw
-// HOST: limit.profraw
+// CHECK: sm_90.limit.profraw: _Z4spinPiyPVi: [256, 0]
+// CHECK: sm_90.nonblocking.profraw: _Z4spinPiyPVi: [256, 64]
+// CHECK: sm_90.null.profraw: _Z4spinPiyPVi: [256, 64]
 #include "check.h"
 #include <string.h>
 

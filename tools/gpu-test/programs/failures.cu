@@ -2,13 +2,14 @@
 // program's own exit status stays.
 //
 // VARIANTS: preload archive
-// RUN: for kind in trap address assert; do status=0; LLVM_PROFILE_FILE=$kind.profraw %a $kind 2> $kind.err || status=$?; echo "$kind $status $(grep -c ^devprof: $kind.err) $(grep -c '^devprof: .* failed: CUDA error' $kind.err)"; done
-// STDOUT: trap 5 1 1
-// STDOUT: address 5 1 1
-// STDOUT: assert 5 1 1
-// HOST: trap.profraw
-// HOST: address.profraw
-// HOST: assert.profraw
+// GPU: for kind in trap address assert; do status=0; LLVM_PROFILE_FILE=$kind.profraw %a $kind 2> $kind.err || status=$?; echo "$kind $status $(grep -c ^devprof: $kind.err) $(grep -c '^devprof: .* failed: CUDA error' $kind.err)"; done
+//
+// CHECK: stdout: trap 5 1 1
+// CHECK: stdout: address 5 1 1
+// CHECK: stdout: assert 5 1 1
+// CHECK: address.profraw: main
+// CHECK: assert.profraw: main
+// CHECK: trap.profraw: main
 #include "check.h"
 #include <assert.h>
 #include <string.h>

@@ -1,20 +1,19 @@
 // Device functions have their own counts, inlined or not, and however they are called.
 //
 // VARIANTS: O0 O1 O2 O3 O0+rdc O2+rdc O2+lto
-//
-// COUNTS: sm_90 _Z5limiti: [128, 27]
-// COUNTS: sm_90 _Z5twicei: [48]
-// COUNTS: sm_90 _Z6squarei: [64]
-// COUNTS: sm_90 _Z6negatei: [64]
 // 128 calls of the kernel, and each with n > 0 makes another one: 128 threads × (i % 4) more.
-// COUNTS: sm_90 _Z4downi: [320, 192]
-// COUNTS: sm_90 _Z5timesIiET_S0_i: [128]
-// COUNTS: sm_90 _Z5timesIfET_S0_i: [128]
-// COUNTS: sm_90 functions:_ZL5localii: [128, 64]
-// COUNTS: sm_90 functions:_ZN12_GLOBAL__N_16hiddenEi: [128]
-// COUNTS: sm_90 _ZN7Counter3addEi: [128]
-// COUNTS: sm_90 functions:_ZZ6kernelPiENKUliE_clEi: [128]
-// COUNTS: sm_90 _Z6kernelPi: [128, 48, 64]
+// CHECK: sm_90.default.profraw: _Z4downi: [320, 192]
+// CHECK: sm_90.default.profraw: _Z5limiti: [128, 27]
+// CHECK: sm_90.default.profraw: _Z5timesIfET_S0_i: [128]
+// CHECK: sm_90.default.profraw: _Z5timesIiET_S0_i: [128]
+// CHECK: sm_90.default.profraw: _Z5twicei: [48]
+// CHECK: sm_90.default.profraw: _Z6kernelPi: [128, 48, 64]
+// CHECK: sm_90.default.profraw: _Z6negatei: [64]
+// CHECK: sm_90.default.profraw: _Z6squarei: [64]
+// CHECK: sm_90.default.profraw: _ZN7Counter3addEi: [128]
+// CHECK: sm_90.default.profraw: functions:_ZL5localii: [128, 64]
+// CHECK: sm_90.default.profraw: functions:_ZN12_GLOBAL__N_16hiddenEi: [128]
+// CHECK: sm_90.default.profraw: functions:_ZZ6kernelPiENKUliE_clEi: [128]
 #include "check.h"
 
 __device__ int limit(int x) {

@@ -2,16 +2,18 @@
 // which fails calls of the program's in global mode, does not break the capture; what it writes is what was counted
 // before.
 //
-// BUILD: program graphs.cu -DDEVPROF_OPTIONAL
 // VARIANTS: preload archive
-// RUN: LLVM_PROFILE_FILE=graph.profraw %a
-// RUN: DEVPROF_SNAPSHOT_MS=1 LLVM_PROFILE_FILE=snapshots.profraw %a
-// COUNTS: sm_90.graph.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.graph.profraw _Z8capturedPi: [25600, 6400]
-// COUNTS: sm_90.snapshots.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.snapshots.profraw _Z8capturedPi: [25600, 6400]
-// HOST: graph.profraw
-// HOST: snapshots.profraw
+// RUN: %{cu} graphs.cu -DDEVPROF_OPTIONAL -o graphs.o
+// RUN: %{cxx} graphs.o -o out/a %{link}
+// GPU: LLVM_PROFILE_FILE=graph.profraw %a
+// GPU: DEVPROF_SNAPSHOT_MS=1 LLVM_PROFILE_FILE=snapshots.profraw %a
+//
+// CHECK: graph.profraw: main
+// CHECK: sm_90.graph.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.graph.profraw: _Z8capturedPi: [25600, 6400]
+// CHECK: sm_90.snapshots.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.snapshots.profraw: _Z8capturedPi: [25600, 6400]
+// CHECK: snapshots.profraw: main
 #include "check.h"
 #include "devprof.h"
 #include <unistd.h>

@@ -2,16 +2,16 @@
 // primary context, and are counted after the green context was destroyed. With `last`, the green context is the primary one's
 // only user, so its destruction ends both.
 //
-// BUILD: program main.cu
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: preload archive snapshots
-// ENV[snapshots]: DEVPROF_SNAPSHOT_MS=1
-// RUN: for how in stays last; do LLVM_PROFILE_FILE=$how.profraw %a $PROGRAM/module.cubin $how; done
-// COUNTS: sm_90*.stays.profraw _Z6kernelPi: [192, 80]
-// COUNTS: sm_90*.stays.profraw entry: [96, 30]
-// COUNTS: sm_90*.last.profraw entry: [64, 20]
-// HOST: stays.profraw
-// HOST: last.profraw
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: %if snapshots %{ export DEVPROF_SNAPSHOT_MS=1 %}
+// GPU: for how in stays last; do LLVM_PROFILE_FILE=$how.profraw %a $PROGRAM/module.cubin $how; done
+//
+// CHECK: last.profraw: main
+// CHECK: sm_90*.last.profraw: entry: [64, 20]
+// CHECK: sm_90*.stays.profraw: _Z6kernelPi: [192, 80]
+// CHECK: sm_90*.stays.profraw: entry: [96, 30]
+// CHECK: stays.profraw: main
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

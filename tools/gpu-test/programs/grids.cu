@@ -5,13 +5,13 @@
 // 10 × 7 × 3 threads in blocks of 4 × 4 × 2, of which there are 3 × 2 × 2: 384 start and 174 of them leave. The operands of
 // ||: z is compared for 280 threads and not too large for 210, y for 320 and 280. Then z == 2; x >= 8 && y >= 4, of which
 // the right operand is evaluated 42 times and true 18 times.
-// COUNTS: sm_90 _Z4gridPi: [384, 174, 280, 210, 320, 280, 70, 18, 42, 18]
-// 1, 31, 33 and 1,023 threads, half of which (rounded up) are even.
-// COUNTS: sm_90 _Z7partialPi: [1088, 546]
+// CHECK: sm_90.default.profraw: _Z4gridPi: [384, 174, 280, 210, 320, 280, 70, 18, 42, 18]
 // 65,536 blocks of 64 threads; one thread per block takes the branch.
-// COUNTS: sm_90 _Z5largePi: [4194304, 65536]
+// CHECK: sm_90.default.profraw: _Z5largePi: [4194304, 65536]
 // Lane l makes l rounds: 8 warps × 496, in which n + l is odd if l − n is: 8 × (16 × 16).
-// COUNTS: sm_90 _Z5stepsPi: [256, 3968, 2048]
+// CHECK: sm_90.default.profraw: _Z5stepsPi: [256, 3968, 2048]
+// 1, 31, 33 and 1,023 threads, half of which (rounded up) are even.
+// CHECK: sm_90.default.profraw: _Z7partialPi: [1088, 546]
 #include "check.h"
 
 __global__ void grid(int *out) {

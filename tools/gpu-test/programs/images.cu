@@ -1,22 +1,20 @@
 // Many images in one process. Image n has the kernel kN, which 32 + n threads run, and of which n + 1 take the branch. The
 // images stay loaded, or are unloaded.
 //
-// BUILD: objects main.cpp
-// BUILD: linked a
-// BUILD: many 256 module.cu
 // VARIANTS: plain+preload plain+inject
-// RUN: LLVM_PROFILE_FILE=one/p.profraw %a $PROGRAM 1
-// RUN: LLVM_PROFILE_FILE=some/p.profraw %a $PROGRAM 64
-// RUN: LLVM_PROFILE_FILE=many/p.profraw %a $PROGRAM 256
-// RUN: LLVM_PROFILE_FILE=unloaded/p.profraw %a $PROGRAM 64 unload
-// FILES: 1 one/sm_90*.p.profraw
-// FILES: 64 some/sm_90*.p.profraw
-// FILES: 256 many/sm_90*.p.profraw
-// FILES: 64 unloaded/sm_90*.p.profraw
-// COUNTS: one/sm_90.p.profraw k0: [32, 1]
-// COUNTS: some/sm_90*.p.profraw k{n}: [{32 + n}, {1 + n}] for n < 64
-// COUNTS: many/sm_90*.p.profraw k{n}: [{32 + n}, {1 + n}] for n < 256
-// COUNTS: unloaded/sm_90*.p.profraw k{n}: [{32 + n}, {1 + n}] for n < 64
+// RUN: for n in {0..255}; do %{module} module.cu -nocudainc -nocudalib -DN=$n -c -o out/$n.cubin; done
+// GPU: LLVM_PROFILE_FILE=one/p.profraw %a $PROGRAM 1
+// GPU: LLVM_PROFILE_FILE=some/p.profraw %a $PROGRAM 64
+// GPU: LLVM_PROFILE_FILE=many/p.profraw %a $PROGRAM 256
+// GPU: LLVM_PROFILE_FILE=unloaded/p.profraw %a $PROGRAM 64 unload
+//
+// CHECK: many/sm_90*.p.profraw: 256 files
+// CHECK: one/sm_90.p.profraw: k0: [32, 1]
+// CHECK: some/sm_90*.p.profraw: 64 files
+// CHECK: unloaded/sm_90*.p.profraw: 64 files
+// AFTER: counts() { [ -z "$3" ] || echo "$1/%arch$3.p.profraw: $2 files"; for ((n = 0; n < $2; n++)); do echo "$1/%arch$3.p.profraw: k$n: [$((32 + n)), $((1 + n))]"; done; }
+// AFTER: { counts many 256 '*'; counts one 1 ''; counts some 64 '*'; counts unloaded 64 '*'; } | sort >expected
+// AFTER: sort results | diff expected -
 
 //--- module.cu
 #define __global__ __attribute__((global))

@@ -3,25 +3,26 @@
 // if each were the first. A kernel that saw a part of the announcement would add to variables next to the counters, which
 // must stay 0. 50 rounds, each with a new library.
 //
-// BUILD: objects main.cu
-// BUILD: linked a
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: preload inject archive
-// RUN: LLVM_PROFILE_FILE=copies.profraw %a $PROGRAM/module.cubin
-// RUN: CUDA_MODULE_LOADING=EAGER LLVM_PROFILE_FILE=eager.profraw %a $PROGRAM/module.cubin
-// RUN: DEVPROF_COUNTER_COPIES_MB=0 LLVM_PROFILE_FILE=none.profraw %a $PROGRAM/module.cubin
-// STDOUT: in copies: 50 libraries of 50, the program: 1, after a reset: 1
-// STDOUT: in copies: 50 libraries of 50, the program: 1, after a reset: 1
-// STDOUT: in copies: 0 libraries of 50, the program: 0, after a reset: 0
-// HOST: *.profraw
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: LLVM_PROFILE_FILE=copies.profraw %a $PROGRAM/module.cubin
+// GPU: CUDA_MODULE_LOADING=EAGER LLVM_PROFILE_FILE=eager.profraw %a $PROGRAM/module.cubin
+// GPU: DEVPROF_COUNTER_COPIES_MB=0 LLVM_PROFILE_FILE=none.profraw %a $PROGRAM/module.cubin
+//
+// CHECK: stdout: in copies: 50 libraries of 50, the program: 1, after a reset: 1
+// CHECK: stdout: in copies: 50 libraries of 50, the program: 1, after a reset: 1
+// CHECK: stdout: in copies: 0 libraries of 50, the program: 0, after a reset: 0
+// CHECK: copies.profraw: main
+// CHECK: eager.profraw: main
+// CHECK: none.profraw: main
+// CHECK: sm_90*.copies.profraw: _Z6kernelPi: [64064, 40040]
 // 50 rounds of 528 blocks of 128 threads, each of which goes 2,000 times through the loop, and of 20 small launches; one more
 // small launch.
-// COUNTS: sm_90*.copies.profraw entry: [3379200, 6758400000, 3379200000]
-// COUNTS: sm_90*.copies.profraw _Z6kernelPi: [64064, 40040]
-// COUNTS: sm_90*.eager.profraw entry: [3379200, 6758400000, 3379200000]
-// COUNTS: sm_90*.eager.profraw _Z6kernelPi: [64064, 40040]
-// COUNTS: sm_90*.none.profraw entry: [3379200, 6758400000, 3379200000]
-// COUNTS: sm_90*.none.profraw _Z6kernelPi: [64064, 40040]
+// CHECK: sm_90*.copies.profraw: entry: [3379200, 6758400000, 3379200000]
+// CHECK: sm_90*.eager.profraw: _Z6kernelPi: [64064, 40040]
+// CHECK: sm_90*.eager.profraw: entry: [3379200, 6758400000, 3379200000]
+// CHECK: sm_90*.none.profraw: _Z6kernelPi: [64064, 40040]
+// CHECK: sm_90*.none.profraw: entry: [3379200, 6758400000, 3379200000]
 
 //--- module.cu
 extern "C" {

@@ -1,40 +1,38 @@
 // Libraries: code that the driver loads into a context when it is needed, by the driver's functions and by the runtime's.
 //
-// BUILD: objects main.cpp
-// BUILD: linked a
-// BUILD: cubin module.cu module.cubin
-// BUILD: ptx module.cu module.ptx
-// BUILD: fatbin module.cu module.fatbin
 // VARIANTS: plain+preload plain+inject plain+archive plain+ptx
-// CUPTI[ptx]: needed
-// ENV[!ptx]: KINDS="cubin fatbin"
-// ENV[ptx]: KINDS=ptx
-// RUN: for kind in $KINDS; do for how in file data unload-file unload-data runtime-file runtime-data unload-runtime-file unload-runtime-data; do LLVM_PROFILE_FILE=$kind-$how.profraw %a $PROGRAM/module.$kind $how; done; done
+// REQUIRES: cupti || !ptx
+// RUN: %{module} module.cu -c -o out/module.cubin
+// RUN: %{module} module.cu -S -o out/module.ptx
+// RUN: fatbinary -64 --create=out/module.fatbin --image3=kind=elf,sm=%{sm},file=out/module.cubin --image3=kind=ptx,sm=%{sm},file=out/module.ptx
+// GPU: %if !ptx %{ export KINDS="cubin fatbin" %}
+// GPU: %if ptx %{ export KINDS=ptx %}
+// GPU: for kind in $KINDS; do for how in file data unload-file unload-data runtime-file runtime-data unload-runtime-file unload-runtime-data; do LLVM_PROFILE_FILE=$kind-$how.profraw %a $PROGRAM/module.$kind $how; done; done
 //
-// COUNTS[!ptx]: sm_90.cubin-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-unload-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-unload-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-runtime-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-runtime-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-unload-runtime-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-unload-runtime-data.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-file.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-data.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-unload-file.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-unload-data.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-runtime-file.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-runtime-data.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-unload-runtime-file.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-unload-runtime-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-unload-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-unload-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-runtime-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-runtime-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-unload-runtime-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-unload-runtime-data.profraw entry: [192, 120]
+// NO-PTX: sm_90.cubin-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-runtime-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-runtime-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-unload-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-unload-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-unload-runtime-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-unload-runtime-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-runtime-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-runtime-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-unload-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-unload-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-unload-runtime-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-unload-runtime-file.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-data.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-file.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-runtime-data.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-runtime-file.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-unload-data.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-unload-file.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-unload-runtime-data.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-unload-runtime-file.profraw: entry: [192, 120]
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

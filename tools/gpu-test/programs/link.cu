@@ -1,18 +1,17 @@
 // The driver links two images at run time: two cubins with relocatable code, and PTX, which it compiles first.
 //
-// BUILD: objects main.cpp
-// BUILD: linked a
-// BUILD: cubin one.cu one.cubin -fgpu-rdc
-// BUILD: cubin two.cu two.cubin -fgpu-rdc
-// BUILD: ptx one.cu one.ptx -fgpu-rdc
-// BUILD: ptx two.cu two.ptx -fgpu-rdc
 // VARIANTS: plain+preload plain+archive
-// RUN: LLVM_PROFILE_FILE=cubin.profraw %a $PROGRAM/one.cubin $PROGRAM/two.cubin
-// RUN: LLVM_PROFILE_FILE=ptx.profraw %a $PROGRAM/one.ptx $PROGRAM/two.ptx
-// COUNTS: sm_90.cubin.profraw entry: [64]
-// COUNTS: sm_90.cubin.profraw _Z4halfi: [64, 32]
-// COUNTS: sm_90.ptx.profraw entry: [64]
-// COUNTS: sm_90.ptx.profraw _Z4halfi: [64, 32]
+// RUN: %{module} one.cu -fgpu-rdc -c -o out/one.cubin
+// RUN: %{module} two.cu -fgpu-rdc -c -o out/two.cubin
+// RUN: %{module} one.cu -fgpu-rdc -S -o out/one.ptx
+// RUN: %{module} two.cu -fgpu-rdc -S -o out/two.ptx
+// GPU: LLVM_PROFILE_FILE=cubin.profraw %a $PROGRAM/one.cubin $PROGRAM/two.cubin
+// GPU: LLVM_PROFILE_FILE=ptx.profraw %a $PROGRAM/one.ptx $PROGRAM/two.ptx
+//
+// CHECK: sm_90.cubin.profraw: _Z4halfi: [64, 32]
+// CHECK: sm_90.cubin.profraw: entry: [64]
+// CHECK: sm_90.ptx.profraw: _Z4halfi: [64, 32]
+// CHECK: sm_90.ptx.profraw: entry: [64]
 
 //--- one.cu
 extern __device__ int half(int x);

@@ -1,6 +1,6 @@
 // Managed memory, and memory of the host that the GPU can access. (clang does not support managed variables.)
 //
-// COUNTS: sm_90 _Z6kernelPiS_: [512, 128]
+// CHECK: sm_90.default.profraw: _Z6kernelPiS_: [512, 128]
 #include "check.h"
 
 __global__ void kernel(int *out, int *total) {

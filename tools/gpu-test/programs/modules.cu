@@ -1,38 +1,36 @@
 // Modules that the program loads with the driver's functions: from a file and from memory; a cubin, a fat binary, PTX
 // that the driver compiles. Unloaded before the end of the program, or not.
 //
-// BUILD: objects main.cpp
-// BUILD: linked a
-// BUILD: cubin module.cu module.cubin
-// BUILD: ptx module.cu module.ptx
-// BUILD: fatbin module.cu module.fatbin
 // VARIANTS: plain+preload plain+inject plain+archive plain+ptx
-// CUPTI[ptx]: needed
-// ENV[!ptx]: KINDS="cubin fatbin"
-// ENV[ptx]: KINDS=ptx
-// RUN: for kind in $KINDS; do for how in file data options unload-file unload-data unload-options; do LLVM_PROFILE_FILE=$kind-$how.profraw %a $PROGRAM/module.$kind $how; done; done
-// RUN[!ptx]: for how in fatbinary unload-fatbinary; do LLVM_PROFILE_FILE=fatbin-$how.profraw %a $PROGRAM/module.fatbin $how; done
+// REQUIRES: cupti || !ptx
+// RUN: %{module} module.cu -c -o out/module.cubin
+// RUN: %{module} module.cu -S -o out/module.ptx
+// RUN: fatbinary -64 --create=out/module.fatbin --image3=kind=elf,sm=%{sm},file=out/module.cubin --image3=kind=ptx,sm=%{sm},file=out/module.ptx
+// GPU: %if !ptx %{ export KINDS="cubin fatbin" %}
+// GPU: %if ptx %{ export KINDS=ptx %}
+// GPU: for kind in $KINDS; do for how in file data options unload-file unload-data unload-options; do LLVM_PROFILE_FILE=$kind-$how.profraw %a $PROGRAM/module.$kind $how; done; done
+// GPU: %if !ptx %{ for how in fatbinary unload-fatbinary; do LLVM_PROFILE_FILE=fatbin-$how.profraw %a $PROGRAM/module.fatbin $how; done %}
 //
-// COUNTS[!ptx]: sm_90.cubin-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-unload-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-unload-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-options.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.cubin-unload-options.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-file.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-unload-file.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-data.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-unload-data.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-options.profraw entry: [192, 120]
-// COUNTS[ptx]: sm_90.ptx-unload-options.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-unload-file.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-unload-data.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-options.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-unload-options.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-fatbinary.profraw entry: [192, 120]
-// COUNTS[!ptx]: sm_90.fatbin-unload-fatbinary.profraw entry: [192, 120]
+// NO-PTX: sm_90.cubin-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-options.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-unload-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-unload-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.cubin-unload-options.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-fatbinary.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-options.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-unload-data.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-unload-fatbinary.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-unload-file.profraw: entry: [192, 120]
+// NO-PTX: sm_90.fatbin-unload-options.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-data.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-file.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-options.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-unload-data.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-unload-file.profraw: entry: [192, 120]
+// PTX: sm_90.ptx-unload-options.profraw: entry: [192, 120]
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

@@ -1,7 +1,7 @@
 // A program that contains kernels and never uses CUDA: devprof does not initialize it, prints nothing and writes nothing.
 //
 // VARIANTS: preload inject archive
-// STDOUT: the driver is not initialized
+// CHECK: stdout: the driver is not initialized
 #include "check.h"
 
 __global__ void kernel(int *out) { out[threadIdx.x] = 1; }

@@ -1,6 +1,7 @@
 // A program that is not instrumented: devprof prints nothing and writes nothing.
 //
 // VARIANTS: plain+preload plain+inject plain+archive
+// CHECK-NOT: {{.}}
 #include "check.h"
 
 __global__ void kernel(int *out) { out[threadIdx.x] = 1; }

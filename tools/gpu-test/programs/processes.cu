@@ -2,44 +2,41 @@
 // launches 64 threads, and 128 after its child has ended; a child launches 1,000.
 //
 // VARIANTS: preload inject archive
-// RUN: for kind in after-exit after-_exit after-exec before-both before-child before-exec; do LLVM_PROFILE_FILE=$kind-%p.profraw %a $kind; done
-// STDOUT: after-exit: child: exit 7
-// STDOUT: after-_exit: child: exit 7
-// STDOUT: after-exec: child: exit 0
-// STDOUT: before-both: child: exit 0
-// STDOUT: before-child: child: exit 0
-// STDOUT: before-exec: child: exit 0
-// COUNTS: sm_90.after-exit-*.profraw _Z6kernelPi: [192]
-// COUNTS: sm_90.after-_exit-*.profraw _Z6kernelPi: [192]
-// COUNTS: sm_90.after-exec-*.profraw _Z6kernelPi: [1192]
-// COUNTS: sm_90.before-both-*.profraw _Z6kernelPi: [1192]
-// COUNTS: sm_90.before-child-*.profraw _Z6kernelPi: [1000]
-// COUNTS: sm_90.before-exec-*.profraw _Z6kernelPi: [1192]
-// FILES: 1 sm_90.after-exit-*.profraw
-// FILES: 1 sm_90.after-_exit-*.profraw
-// FILES: 2 sm_90.after-exec-*.profraw
-// FILES: 2 sm_90.before-both-*.profraw
-// FILES: 1 sm_90.before-child-*.profraw
-// FILES: 2 sm_90.before-exec-*.profraw
-//
+// GPU: for kind in after-exit after-_exit after-exec before-both before-child before-exec; do LLVM_PROFILE_FILE=$kind-%p.profraw %a $kind; done
 // A pool: eight processes, four at a time.
-// RUN: for n in 1 2; do for m in 1 2 3 4; do LLVM_PROFILE_FILE=pool-%m.profraw %a child & done; wait; done
-// COUNTS: sm_90.pool-*.profraw _Z6kernelPi: [8000]
-// FILES: 1 sm_90.pool-*.profraw
-//
+// GPU: for n in 1 2; do for m in 1 2 3 4; do LLVM_PROFILE_FILE=pool-%m.profraw %a child & done; wait; done
 // Without a pattern the last process wins, and its file is complete.
-// RUN: for m in 1 2 3; do LLVM_PROFILE_FILE=last.profraw %a child & done; wait
-// COUNTS: sm_90.last.profraw _Z6kernelPi: [1000]
+// GPU: for m in 1 2 3; do LLVM_PROFILE_FILE=last.profraw %a child & done; wait
 //
-// The host's profiles.
-// HOST: after-exit-*.profraw
-// HOST: after-_exit-*.profraw
-// HOST: after-exec-*.profraw
-// HOST: before-both-*.profraw
-// HOST: before-child-*.profraw
-// HOST: before-exec-*.profraw
-// HOST: pool-*.profraw
-// HOST: last.profraw
+// CHECK: stdout: after-exit: child: exit 7
+// CHECK: stdout: after-_exit: child: exit 7
+// CHECK: stdout: after-exec: child: exit 0
+// CHECK: stdout: before-both: child: exit 0
+// CHECK: stdout: before-child: child: exit 0
+// CHECK: stdout: before-exec: child: exit 0
+// CHECK: after-_exit-*.profraw: main
+// CHECK: after-exec-*.profraw: main
+// CHECK: after-exit-*.profraw: main
+// CHECK: before-both-*.profraw: main
+// CHECK: before-child-*.profraw: main
+// CHECK: before-exec-*.profraw: main
+// CHECK: last.profraw: main
+// CHECK: pool-*.profraw: main
+// CHECK: sm_90.after-_exit-*.profraw: 1 files
+// CHECK: sm_90.after-_exit-*.profraw: _Z6kernelPi: [192]
+// CHECK: sm_90.after-exec-*.profraw: 2 files
+// CHECK: sm_90.after-exec-*.profraw: _Z6kernelPi: [1192]
+// CHECK: sm_90.after-exit-*.profraw: 1 files
+// CHECK: sm_90.after-exit-*.profraw: _Z6kernelPi: [192]
+// CHECK: sm_90.before-both-*.profraw: 2 files
+// CHECK: sm_90.before-both-*.profraw: _Z6kernelPi: [1192]
+// CHECK: sm_90.before-child-*.profraw: 1 files
+// CHECK: sm_90.before-child-*.profraw: _Z6kernelPi: [1000]
+// CHECK: sm_90.before-exec-*.profraw: 2 files
+// CHECK: sm_90.before-exec-*.profraw: _Z6kernelPi: [1192]
+// CHECK: sm_90.last.profraw: _Z6kernelPi: [1000]
+// CHECK: sm_90.pool-*.profraw: 1 files
+// CHECK: sm_90.pool-*.profraw: _Z6kernelPi: [8000]
 #include "check.h"
 #include <string.h>
 #include <string>

@@ -3,9 +3,12 @@
 // which need not be instrumented.
 //
 // VARIANTS: preload archive trace plain+trace
-// CUPTI[trace]: needed
-// ENV[trace]: DEVPROF_TRACE=a.trace
-// COUNTS[!plain]: sm_90 _Z3runPViS0_Pi: [64, 40]
+// REQUIRES: cupti || !trace
+// GPU: %if trace %{ export DEVPROF_TRACE=a.trace %}
+// GPU: %a
+//
+// PLAIN-NOT: {{.}}
+// NO-PLAIN: sm_90.default.profraw: _Z3runPViS0_Pi: [64, 40]
 #include "check.h"
 
 static __device__ __attribute__((no_profile_instrument_function, noinline)) void wait(volatile int *flag) {

@@ -2,20 +2,18 @@
 // the branch. Counts are exact, there is one profile, and memory does not grow: the copies of the counters are freed with
 // their module, so their memory is used again.
 //
-// BUILD: objects main.cpp
-// BUILD: linked a
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: plain+preload plain+archive
-// TIMEOUT: 120
-// RUN: LLVM_PROFILE_FILE=module.profraw %a $PROGRAM/module.cubin module 1000
-// RUN: LLVM_PROFILE_FILE=library.profraw %a $PROGRAM/module.cubin library 300
-// STDOUT: grown: no .*
-// STDOUT: copies: reused .*
-// STDOUT: grown: no .*
-// STDOUT: copies: reused .*
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: LLVM_PROFILE_FILE=module.profraw %a $PROGRAM/module.cubin module 1000
+// GPU: LLVM_PROFILE_FILE=library.profraw %a $PROGRAM/module.cubin library 300
+//
+// CHECK: stdout: grown: no {{.*}}
+// CHECK: stdout: copies: reused {{.*}}
+// CHECK: stdout: grown: no {{.*}}
+// CHECK: stdout: copies: reused {{.*}}
+// CHECK: sm_90.library.profraw: entry: [90300, 45150]
 // 1 + … + 1000 = 500,500 launches; 1 + … + 300 = 45,150.
-// COUNTS: sm_90.module.profraw entry: [1001000, 500500]
-// COUNTS: sm_90.library.profraw entry: [90300, 45150]
+// CHECK: sm_90.module.profraw: entry: [1001000, 500500]
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

@@ -2,26 +2,24 @@
 // have the same structure: their counts are added up in one profile. In the second pair the structure differs, and with
 // it the hash: two profiles. In the third pair, one module is unloaded first.
 //
-// BUILD: objects main.cpp
-// BUILD: linked a
-// BUILD: cubin module.cu 10.cubin -DLIMIT=10
-// BUILD: cubin module.cu 40.cubin -DLIMIT=40
-// BUILD: cubin module.cu loop.cubin -DLOOP
 // VARIANTS: plain+preload plain+archive
-// RUN: LLVM_PROFILE_FILE=alike.profraw %a $PROGRAM/10.cubin $PROGRAM/40.cubin
-// RUN: LLVM_PROFILE_FILE=different.profraw %a $PROGRAM/10.cubin $PROGRAM/loop.cubin
-// RUN: LLVM_PROFILE_FILE=unloaded.profraw %a $PROGRAM/10.cubin $PROGRAM/loop.cubin unload
-// RUN: LLVM_PROFILE_FILE=twice.profraw %a $PROGRAM/10.cubin $PROGRAM/10.cubin unload
+// RUN: %{module} module.cu -DLIMIT=10 -c -o out/10.cubin
+// RUN: %{module} module.cu -DLIMIT=40 -c -o out/40.cubin
+// RUN: %{module} module.cu -DLOOP -c -o out/loop.cubin
+// GPU: LLVM_PROFILE_FILE=alike.profraw %a $PROGRAM/10.cubin $PROGRAM/40.cubin
+// GPU: LLVM_PROFILE_FILE=different.profraw %a $PROGRAM/10.cubin $PROGRAM/loop.cubin
+// GPU: LLVM_PROFILE_FILE=unloaded.profraw %a $PROGRAM/10.cubin $PROGRAM/loop.cubin unload
+// GPU: LLVM_PROFILE_FILE=twice.profraw %a $PROGRAM/10.cubin $PROGRAM/10.cubin unload
 //
+// CHECK: sm_90*.different.profraw: 2 files
+// CHECK: sm_90*.different.profraw: entry: [128, 384]
+// CHECK: sm_90*.different.profraw: entry: [64, 10]
+// CHECK: sm_90*.unloaded.profraw: 2 files
+// CHECK: sm_90*.unloaded.profraw: entry: [128, 384]
+// CHECK: sm_90*.unloaded.profraw: entry: [64, 10]
 // 64 threads of the first module, 2 × 64 of the second one.
-// COUNTS: sm_90.alike.profraw entry: [192, 90]
-// COUNTS: sm_90*.different.profraw entry: [64, 10]
-// COUNTS: sm_90*.different.profraw entry: [128, 384]
-// COUNTS: sm_90*.unloaded.profraw entry: [64, 10]
-// COUNTS: sm_90*.unloaded.profraw entry: [128, 384]
-// COUNTS: sm_90.twice.profraw entry: [192, 30]
-// FILES: 2 sm_90*.different.profraw
-// FILES: 2 sm_90*.unloaded.profraw
+// CHECK: sm_90.alike.profraw: entry: [192, 90]
+// CHECK: sm_90.twice.profraw: entry: [192, 30]
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

@@ -2,10 +2,10 @@
 // dimensions the grid has.
 //
 // VARIANTS: sampling O0+sampling sampling+rdc
+// CHECK: sm_90.default.profraw: _Z4deepPi: [192]
 // Block 0 of 4; 0 and 8 of 16; 0, 8, 16, 24, 32, 40 of 45.
-// COUNTS: sm_90 _Z4flatPi: [256]
-// COUNTS: sm_90 _Z4highPi: [128]
-// COUNTS: sm_90 _Z4deepPi: [192]
+// CHECK: sm_90.default.profraw: _Z4flatPi: [256]
+// CHECK: sm_90.default.profraw: _Z4highPi: [128]
 #include "check.h"
 
 __global__ void flat(int *out) { out[threadIdx.x] = 1; }

@@ -3,38 +3,37 @@
 // counts of the last snapshot are there.
 //
 // VARIANTS: preload archive
-// LLVM's host runtime creates its file when the program starts, and often writes nothing to it.
-// HOST: none
-// FILES: 1 abort.profraw
-// FILES: 1 throw.profraw
-// FILES: 1 term.profraw
-// FILES: 1 int.profraw
-// FILES: 1 hup.profraw
-// FILES: 1 quick_exit.profraw
-// FILES: 1 _exit.profraw
-// FILES: 1 segv.profraw
-// FILES: 1 kill.profraw
-// RUN: for kind in abort throw term int hup quick_exit; do status=0; (LLVM_PROFILE_FILE=$kind.profraw %a $kind) || status=$?; echo $kind $status; done 2> errors
-// RUN: for kind in _exit segv kill; do status=0; (DEVPROF_SNAPSHOT_MS=5 LLVM_PROFILE_FILE=$kind.profraw %a $kind) || status=$?; echo $kind $status; done 2>> errors
-// RUN: if grep devprof: errors; then exit 1; fi
-// STDOUT: abort 134
-// STDOUT: throw 134
-// STDOUT: term 143
-// STDOUT: int 130
-// STDOUT: hup 129
-// STDOUT: quick_exit 3
-// STDOUT: _exit 3
-// STDOUT: segv 139
-// STDOUT: kill 137
-// COUNTS: sm_90.abort.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.throw.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.term.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.int.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.hup.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.quick_exit.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90._exit.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.segv.profraw _Z6kernelPi: [64]
-// COUNTS: sm_90.kill.profraw _Z6kernelPi: [64]
+// GPU: for kind in abort throw term int hup quick_exit; do status=0; (LLVM_PROFILE_FILE=$kind.profraw %a $kind) || status=$?; echo $kind $status; done 2> errors
+// GPU: for kind in _exit segv kill; do status=0; (DEVPROF_SNAPSHOT_MS=5 LLVM_PROFILE_FILE=$kind.profraw %a $kind) || status=$?; echo $kind $status; done 2>> errors
+// GPU: if grep devprof: errors; then exit 1; fi
+//
+// CHECK: stdout: abort 134
+// CHECK: stdout: throw 134
+// CHECK: stdout: term 143
+// CHECK: stdout: int 130
+// CHECK: stdout: hup 129
+// CHECK: stdout: quick_exit 3
+// CHECK: stdout: _exit 3
+// CHECK: stdout: segv 139
+// CHECK: stdout: kill 137
+// CHECK: _exit.profraw: {{(no )?main}}
+// CHECK: abort.profraw: {{(no )?main}}
+// CHECK: hup.profraw: {{(no )?main}}
+// CHECK: int.profraw: {{(no )?main}}
+// CHECK: kill.profraw: {{(no )?main}}
+// CHECK: quick_exit.profraw: {{(no )?main}}
+// CHECK: segv.profraw: {{(no )?main}}
+// CHECK: sm_90._exit.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.abort.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.hup.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.int.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.kill.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.quick_exit.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.segv.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.term.profraw: _Z6kernelPi: [64]
+// CHECK: sm_90.throw.profraw: _Z6kernelPi: [64]
+// CHECK: term.profraw: {{(no )?main}}
+// CHECK: throw.profraw: {{(no )?main}}
 #include "check.h"
 #include <signal.h>
 #include <stdexcept>

@@ -1,12 +1,12 @@
 // Snapshots while a program launches kernels and loads and unloads modules: each launch is counted once. A snapshot
 // waits for no kernel, and does not disturb a stream capture.
 //
-// BUILD: program main.cu
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: preload archive
-// RUN: DEVPROF_SNAPSHOT_MS=1 %a $PROGRAM/module.cubin
-// COUNTS: sm_90*.default.profraw _Z6kernelPi: [640000]
-// COUNTS: sm_90*.default.profraw entry: [160000]
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: DEVPROF_SNAPSHOT_MS=1 %a $PROGRAM/module.cubin
+//
+// CHECK: sm_90*.default.profraw: _Z6kernelPi: [640000]
+// CHECK: sm_90*.default.profraw: entry: [160000]
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) { out[threadIdx.x] = 1; }

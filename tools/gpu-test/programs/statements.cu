@@ -2,12 +2,11 @@
 // breaks the program is noticed, too.
 //
 // VARIANTS: O0 O1 O2 O3 O2+rdc
-//
 // 128 threads, i = 0 … 127.
-// COUNTS: sm_90 _Z11conditionalPi: [128, 64, 43, 22, 64, 22, 73, 64, 55]
-// COUNTS: sm_90 _Z4joinPi: [128, 112, 1]
-// COUNTS: sm_90 _Z5loopsPi: [128, 379, 448, 96, 32]
-// COUNTS: sm_90 _Z6selectPi: [128, 128, 16, 16, 16, 16, 64]
+// CHECK: sm_90.default.profraw: _Z11conditionalPi: [128, 64, 43, 22, 64, 22, 73, 64, 55]
+// CHECK: sm_90.default.profraw: _Z4joinPi: [128, 112, 1]
+// CHECK: sm_90.default.profraw: _Z5loopsPi: [128, 379, 448, 96, 32]
+// CHECK: sm_90.default.profraw: _Z6selectPi: [128, 128, 16, 16, 16, 16, 64]
 #include "check.h"
 
 // Multiples of 2: 64, of 3: 43, of both: 22; i < 64 or a multiple of 7 from 70 to 126: 64 + 9. The operands of && and

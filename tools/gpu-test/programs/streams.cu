@@ -3,7 +3,7 @@
 //
 // VARIANTS: preload static
 // 18 streams × 50 launches of 256 threads, a quarter of which takes the branch.
-// COUNTS: sm_90 _Z6kernelPi: [230400, 57600]
+// CHECK: sm_90.default.profraw: _Z6kernelPi: [230400, 57600]
 #include "check.h"
 
 __global__ void kernel(int *out) {

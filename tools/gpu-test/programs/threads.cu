@@ -1,14 +1,13 @@
 // Threads that launch, load and unload at the same time. Threads that launch while the program exits.
 //
-// BUILD: program main.cu
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: preload archive
-// RUN: LLVM_PROFILE_FILE=threads.profraw %a $PROGRAM/module.cubin
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: LLVM_PROFILE_FILE=threads.profraw %a $PROGRAM/module.cubin
 //
 // 8 threads × 500 launches of 64 threads; 8 × 50 modules, with 3 launches of 32 threads each.
-// COUNTS: sm_90*.threads.profraw _Z6kernelPi: [256000]
-// COUNTS: sm_90*.threads.profraw entry: [38400, 12000]
-// HOST: threads.profraw
+// CHECK: sm_90*.threads.profraw: _Z6kernelPi: [256000]
+// CHECK: sm_90*.threads.profraw: entry: [38400, 12000]
+// CHECK: threads.profraw: main
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

@@ -2,8 +2,8 @@
 // and the counts of the program's own kernel are exact.
 //
 // VARIANTS: O2 O2+rdc O2+lto plain
-// TIMEOUT: 120
-// COUNTS[!plain]: sm_90 _Z4fillPjj: [1048576, 1048576, 524288]
+// PLAIN-NOT: {{.}}
+// NO-PLAIN: sm_90.default.profraw: _Z4fillPjj: [1048576, 1048576, 524288]
 #include "check.h"
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>

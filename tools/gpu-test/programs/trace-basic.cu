@@ -1,38 +1,38 @@
 // 20 kernels on two streams, 5 on the NULL stream, copies of each direction, fills, NVTX's markers and names.
 //
 // VARIANTS: plain+preload
-// CUPTI: needed
-// RUN: . $ROOT/lib/trace.sh
-// RUN: traced basic env DEVPROF_TRACE_COPIES=1 DEVPROF_TRACE_MARKERS=1 %a
-// RUN: second=$(has '"type":"agent".*"id":1,')
-// RUN: kernels add $second; kernels shared_user; calls cudaLaunchKernel $second
-// RUN: copies 'host_to_device","size":1048576'; copies 'device_to_host","size":1048576'; copies 'device_to_device","size":262144'
-// RUN: copies 'device_to_device","size":1048576' $second; copies fill
-// RUN: echo "streams: $(has '"type":"stream"')"; echo "marker: $(has '"type":"(marker|range|mark)[^}]*setup')"
-// RUN: correlated; clocks
-// STDOUT: basic: exit status 0
-// STDOUT: kernels add: 16
-// STDOUT: kernels shared_user: 10
-// STDOUT: calls cudaLaunchKernel: 26
-// STDOUT: copies host_to_device","size":1048576: 2
-// STDOUT: copies device_to_host","size":1048576: 2
-// STDOUT: copies device_to_device","size":262144: 1
-// STDOUT: copies device_to_device","size":1048576: 0
-// STDOUT: copies fill: 2
-// STDOUT: streams: 4
-// STDOUT: marker: 1
-// STDOUT: without a call: 0
-// STDOUT: on another clock than the trace's: 0
-//
+// REQUIRES: cupti
+// GPU: . $ROOT/lib/trace.sh
+// GPU: traced basic env DEVPROF_TRACE_COPIES=1 DEVPROF_TRACE_MARKERS=1 %a
+// GPU: second=$(has '"type":"agent".*"id":1,')
+// GPU: kernels add $second; kernels shared_user; calls cudaLaunchKernel $second
+// GPU: copies 'host_to_device","size":1048576'; copies 'device_to_host","size":1048576'; copies 'device_to_device","size":262144'
+// GPU: copies 'device_to_device","size":1048576' $second; copies fill
+// GPU: echo "streams: $(has '"type":"stream"')"; echo "marker: $(has '"type":"(marker|range|mark)[^}]*setup')"
+// GPU: correlated; clocks
 // All API calls. Those that a call makes are not recorded.
-// RUN: traced api env DEVPROF_TRACE_API=1 DEVPROF_TRACE_COPIES=1 %a
-// RUN: calls cudaLaunchKernel $second; calls cuLaunchKernel; calls cudaMallocHost; calls cudaStreamSynchronize; correlated
-// STDOUT: api: exit status 0
-// STDOUT: calls cudaLaunchKernel: 26
-// STDOUT: calls cuLaunchKernel: 0
-// STDOUT: calls cudaMallocHost: 1
-// STDOUT: calls cudaStreamSynchronize: 2
-// STDOUT: without a call: 0
+// GPU: traced api env DEVPROF_TRACE_API=1 DEVPROF_TRACE_COPIES=1 %a
+// GPU: calls cudaLaunchKernel $second; calls cuLaunchKernel; calls cudaMallocHost; calls cudaStreamSynchronize; correlated
+//
+// CHECK: stdout: basic: exit status 0
+// CHECK: stdout: kernels add: 16
+// CHECK: stdout: kernels shared_user: 10
+// CHECK: stdout: calls cudaLaunchKernel: 26
+// CHECK: stdout: copies host_to_device","size":1048576: 2
+// CHECK: stdout: copies device_to_host","size":1048576: 2
+// CHECK: stdout: copies device_to_device","size":262144: 1
+// CHECK: stdout: copies device_to_device","size":1048576: 0
+// CHECK: stdout: copies fill: 2
+// CHECK: stdout: streams: 4
+// CHECK: stdout: marker: 1
+// CHECK: stdout: without a call: 0
+// CHECK: stdout: on another clock than the trace's: 0
+// CHECK: stdout: api: exit status 0
+// CHECK: stdout: calls cudaLaunchKernel: 26
+// CHECK: stdout: calls cuLaunchKernel: 0
+// CHECK: stdout: calls cudaMallocHost: 1
+// CHECK: stdout: calls cudaStreamSynchronize: 2
+// CHECK: stdout: without a call: 0
 #include "check.h"
 #include <string.h>
 #include <nvtx3/nvToolsExt.h>

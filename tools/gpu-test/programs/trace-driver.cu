@@ -1,15 +1,16 @@
 // 100 launches by the driver API and 50 by cudaLaunchKernelExC, all of one kernel.
 //
 // VARIANTS: plain+preload
-// CUPTI: needed
-// RUN: . $ROOT/lib/trace.sh
-// RUN: traced driver %a; kernels kernel; calls cuLaunchKernel; calls cudaLaunchKernelExC; correlated
-// STDOUT: sum 3600
-// STDOUT: driver: exit status 0
-// STDOUT: kernels kernel: 150
-// STDOUT: calls cuLaunchKernel: 100
-// STDOUT: calls cudaLaunchKernelExC: 50
-// STDOUT: without a call: 0
+// REQUIRES: cupti
+// GPU: . $ROOT/lib/trace.sh
+// GPU: traced driver %a; kernels kernel; calls cuLaunchKernel; calls cudaLaunchKernelExC; correlated
+//
+// CHECK: stdout: sum 3600
+// CHECK: stdout: driver: exit status 0
+// CHECK: stdout: kernels kernel: 150
+// CHECK: stdout: calls cuLaunchKernel: 100
+// CHECK: stdout: calls cudaLaunchKernelExC: 50
+// CHECK: stdout: without a call: 0
 #include "check.h"
 __global__ void kernel(int *p) { atomicAdd(p, 1); }
 int main() {

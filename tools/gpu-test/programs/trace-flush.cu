@@ -1,13 +1,14 @@
 // What is in the trace after a flush, while another thread launches: argument 1 is the trace, which is copied to argument 2.
 //
 // VARIANTS: plain+preload
-// CUPTI: needed
-// RUN: . $ROOT/lib/trace.sh
-// RUN: traced flush %a flush.trace flushed.trace; kernels before; name=flushed; exported; kernels before; kernels spin
-// STDOUT: flush: exit status 0
-// STDOUT: kernels before: 1000
-// STDOUT: kernels before: 1000
-// STDOUT: kernels spin: 1
+// REQUIRES: cupti
+// GPU: . $ROOT/lib/trace.sh
+// GPU: traced flush %a flush.trace flushed.trace; kernels before; name=flushed; exported; kernels before; kernels spin
+//
+// CHECK: stdout: flush: exit status 0
+// CHECK: stdout: kernels before: 1000
+// CHECK: stdout: kernels before: 1000
+// CHECK: stdout: kernels spin: 1
 #include "trace.h"
 #include <atomic>
 #include <string>

@@ -1,18 +1,19 @@
 // A graph of 2,000 kernels in four branches and a copy and a fill, launched 3 times: 6,000 kernels of 3 calls.
 //
 // VARIANTS: plain+preload
-// CUPTI: needed
-// RUN: . $ROOT/lib/trace.sh
-// RUN: traced graph env DEVPROF_TRACE_COPIES=1 %a
-// RUN: kernels node; calls cudaGraphLaunch; copies fill; copies 'device_to_device","size":4,'; correlated; clocks
-// STDOUT: sum 64000
-// STDOUT: graph: exit status 0
-// STDOUT: kernels node: 6000
-// STDOUT: calls cudaGraphLaunch: 3
-// STDOUT: copies fill: 3
-// STDOUT: copies device_to_device","size":4,: 3
-// STDOUT: without a call: 0
-// STDOUT: on another clock than the trace's: 0
+// REQUIRES: cupti
+// GPU: . $ROOT/lib/trace.sh
+// GPU: traced graph env DEVPROF_TRACE_COPIES=1 %a
+// GPU: kernels node; calls cudaGraphLaunch; copies fill; copies 'device_to_device","size":4,'; correlated; clocks
+//
+// CHECK: stdout: sum 64000
+// CHECK: stdout: graph: exit status 0
+// CHECK: stdout: kernels node: 6000
+// CHECK: stdout: calls cudaGraphLaunch: 3
+// CHECK: stdout: copies fill: 3
+// CHECK: stdout: copies device_to_device","size":4,: 3
+// CHECK: stdout: without a call: 0
+// CHECK: stdout: on another clock than the trace's: 0
 #include "check.h"
 __global__ void node(int *p) { atomicAdd(p, 1); }
 int main() {

@@ -1,11 +1,12 @@
 // 1,000 kernels, a pause of 1 s, then SIGKILL: all of them are in the trace.
 //
 // VARIANTS: plain+preload
-// CUPTI: needed
-// RUN: . $ROOT/lib/trace.sh
-// RUN: traced kill %a; kernels early
-// STDOUT: kill: exit status 137
-// STDOUT: kernels early: 1000
+// REQUIRES: cupti
+// GPU: . $ROOT/lib/trace.sh
+// GPU: traced kill %a; kernels early
+//
+// CHECK: stdout: kill: exit status 137
+// CHECK: stdout: kernels early: 1000
 #include "check.h"
 #include <signal.h>
 #include <unistd.h>

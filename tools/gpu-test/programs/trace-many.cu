@@ -1,20 +1,20 @@
 // Many launches. Launches per thread and threads are the arguments.
 //
 // VARIANTS: plain+one plain+four
-// CUPTI: needed
-// TIMEOUT: 300
-// ENV[one]: THREADS=1
-// ENV[four]: THREADS=4
-// RUN: . $ROOT/lib/trace.sh
-// RUN: for n in 1 2 3; do traced many %a 50000 $THREADS; kernels empty $((50000 * THREADS)); calls cudaLaunchKernel $((50000 * THREADS)); correlated; clocks; done | sort | uniq -c
-// STDOUT: \s*3 calls cudaLaunchKernel: 1
-// STDOUT: \s*3 kernels empty: 1
-// STDOUT: \s*3 many: exit status 0
-// STDOUT: \s*3 on another clock than the trace's: 0
-// STDOUT: \s*3 without a call: 0
-// RUN: traced stopped env DEVPROF_TRACE_STOPPED=1 %a 50000 $THREADS; kernels empty; rm -f *.trace *.jsonl
-// STDOUT: stopped: exit status 0
-// STDOUT: kernels empty: 0
+// REQUIRES: cupti
+// GPU: %if one %{ export THREADS=1 %}
+// GPU: %if four %{ export THREADS=4 %}
+// GPU: . $ROOT/lib/trace.sh
+// GPU: for n in 1 2 3; do traced many %a 50000 $THREADS; kernels empty $((50000 * THREADS)); calls cudaLaunchKernel $((50000 * THREADS)); correlated; clocks; done | sort | uniq -c
+// GPU: traced stopped env DEVPROF_TRACE_STOPPED=1 %a 50000 $THREADS; kernels empty; rm -f *.trace *.jsonl
+//
+// CHECK: stdout: 3 calls cudaLaunchKernel: 1
+// CHECK: stdout: 3 kernels empty: 1
+// CHECK: stdout: 3 many: exit status 0
+// CHECK: stdout: 3 on another clock than the trace's: 0
+// CHECK: stdout: 3 without a call: 0
+// CHECK: stdout: stopped: exit status 0
+// CHECK: stdout: kernels empty: 0
 #include "check.h"
 #include <thread>
 #include <vector>

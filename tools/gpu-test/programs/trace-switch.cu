@@ -1,24 +1,24 @@
 // With DEVPROF_TRACE_STOPPED=1: kernels one to five, of which two, three (still runs at the stop) and five are recorded.
 //
 // VARIANTS: plain+preload
-// CUPTI: needed
-// RUN: . $ROOT/lib/trace.sh
-// RUN: traced switch env DEVPROF_TRACE_STOPPED=1 %a; for n in one two three four five six; do kernels $n; done
-// RUN: echo "starts and stops: $(has '"type":"recording"')"
-// STDOUT: switch: exit status 0
-// STDOUT: kernels one: 0
-// STDOUT: kernels two: 1
-// STDOUT: kernels three: 1
-// STDOUT: kernels four: 0
-// STDOUT: kernels five: 1
-// STDOUT: kernels six: 0
-// STDOUT: starts and stops: 5
-//
+// REQUIRES: cupti
+// GPU: . $ROOT/lib/trace.sh
+// GPU: traced switch env DEVPROF_TRACE_STOPPED=1 %a; for n in one two three four five six; do kernels $n; done
+// GPU: echo "starts and stops: $(has '"type":"recording"')"
 // cudaProfilerStart has no effect in a trace that does not begin stopped.
-// RUN: traced noswitch %a; kernels two; kernels six
-// STDOUT: noswitch: exit status 0
-// STDOUT: kernels two: 1
-// STDOUT: kernels six: 0
+// GPU: traced noswitch %a; kernels two; kernels six
+//
+// CHECK: stdout: switch: exit status 0
+// CHECK: stdout: kernels one: 0
+// CHECK: stdout: kernels two: 1
+// CHECK: stdout: kernels three: 1
+// CHECK: stdout: kernels four: 0
+// CHECK: stdout: kernels five: 1
+// CHECK: stdout: kernels six: 0
+// CHECK: stdout: starts and stops: 5
+// CHECK: stdout: noswitch: exit status 0
+// CHECK: stdout: kernels two: 1
+// CHECK: stdout: kernels six: 0
 #include "trace.h"
 extern "C" cudaError_t cudaProfilerStart();
 extern "C" cudaError_t cudaProfilerStop();

@@ -1,8 +1,8 @@
 // The same image on two GPUs: a profile for each, whose counts are exact.
 //
 // VARIANTS: preload inject archive
-// COUNTS: sm_90.default.profraw _Z6kernelPi: [64, 40]
-// COUNTS: sm_90.1.default.profraw _Z6kernelPi: [128, 80]
+// CHECK: sm_90.1.default.profraw: _Z6kernelPi: [128, 80]
+// CHECK: sm_90.default.profraw: _Z6kernelPi: [64, 40]
 #include "check.h"
 
 __global__ void kernel(int *out) {

@@ -1,28 +1,26 @@
 // Several translation units. With RDC they are linked to one image, and device functions of one are called from others.
 // Static functions of the same name have their own counts. Without RDC each unit has an image and a profile.
 //
-// BUILD: program main.cu first.cu second.cu
 // VARIANTS: O2 eager O0+rdc O2+rdc O2+lto archive+rdc
+// RUN: %{cu} main.cu -o main.o
+// RUN: %{cu} first.cu -Xclang -main-file-name -Xclang first -o first.o
+// RUN: %{cu} second.cu -Xclang -main-file-name -Xclang second -o second.o
+// RUN: %{cxx} main.o first.o second.o -o out/a %{link}
 // All images are loaded when CUDA is initialized.
-// ENV[eager]: CUDA_MODULE_LOADING=EAGER
+// GPU: %if eager %{ export CUDA_MODULE_LOADING=EAGER %}
+// GPU: %a
 //
-// COUNTS[!rdc,!lto]: sm_90*.default.profraw _Z5firstPi: [64]
-// COUNTS[!rdc,!lto]: sm_90*.default.profraw _Z6secondPi: [32]
-// COUNTS[!rdc,!lto]: sm_90*.default.profraw first:_ZL4samei: [64, 10]
-// COUNTS[!rdc,!lto]: sm_90*.default.profraw second:_ZL4samei: [32, 22]
-// FILES[!rdc,!lto]: 2 sm_90*.default.profraw
-//
-// With RDC, the first unit calls the shared function for 10 … 63, the second one for 0 … 9.
-// COUNTS[rdc]: sm_90 _Z5firstPi: [64]
-// COUNTS[rdc]: sm_90 _Z6secondPi: [32]
-// COUNTS[rdc]: sm_90 _Z6sharedi: [64, 32]
-// COUNTS[rdc]: sm_90 first:_ZL4samei: [64, 10]
-// COUNTS[rdc]: sm_90 second:_ZL4samei: [32, 22]
-// COUNTS[lto]: sm_90 _Z5firstPi: [64]
-// COUNTS[lto]: sm_90 _Z6secondPi: [32]
-// COUNTS[lto]: sm_90 _Z6sharedi: [64, 32]
-// COUNTS[lto]: sm_90 first:_ZL4samei: [64, 10]
-// COUNTS[lto]: sm_90 second:_ZL4samei: [32, 22]
+// NO-RDC: sm_90*.default.profraw: 2 files
+// NO-RDC: sm_90*.default.profraw: _Z5firstPi: [64]
+// NO-RDC: sm_90*.default.profraw: _Z6secondPi: [32]
+// NO-RDC: sm_90*.default.profraw: first:_ZL4samei: [64, 10]
+// NO-RDC: sm_90*.default.profraw: second:_ZL4samei: [32, 22]
+// RDC: sm_90.default.profraw: _Z5firstPi: [64]
+// RDC: sm_90.default.profraw: _Z6secondPi: [32]
+// The first unit calls the shared function for 10 … 63, the second one for 0 … 9.
+// RDC: sm_90.default.profraw: _Z6sharedi: [64, 32]
+// RDC: sm_90.default.profraw: first:_ZL4samei: [64, 10]
+// RDC: sm_90.default.profraw: second:_ZL4samei: [32, 22]
 
 //--- first.cu
 #ifdef __CLANG_RDC__

@@ -1,12 +1,12 @@
 // While a kernel runs in one context, modules of another one are unloaded: that waits only for the kernels of their own context.
 // The running kernel is counted to its end: it ends after the modules are unloaded.
 //
-// BUILD: program main.cu
-// BUILD: cubin module.cu module.cubin
 // VARIANTS: preload archive
-// RUN: %a $PROGRAM/module.cubin
-// COUNTS: sm_90*.default.profraw _Z3runPViS0_Pi: [64, 40]
-// COUNTS: sm_90*.default.profraw entry: [96, 30]
+// RUN: %{module} module.cu -c -o out/module.cubin
+// GPU: %a $PROGRAM/module.cubin
+//
+// CHECK: sm_90*.default.profraw: _Z3runPViS0_Pi: [64, 40]
+// CHECK: sm_90*.default.profraw: entry: [96, 30]
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {

@@ -1,18 +1,19 @@
 // A program with two images, one of which is never used: the driver does not load it, and it has no profile. A program
 // that uses the GPU but launches nothing has none at all.
 //
-// BUILD: program main.cu other.cu
 // VARIANTS: preload archive
-// RUN: LLVM_PROFILE_FILE=one.profraw %a launch
-// RUN: LLVM_PROFILE_FILE=none.profraw %a memory
-// RUN: LLVM_PROFILE_FILE=nothing.profraw %a
-// COUNTS: sm_90.one.profraw _Z4usedPi: [64]
-// COUNTS: sm_90.one.profraw _Z5neverPi: [0, 0]
-// FILES: 0 sm_90*.none.profraw
-// FILES: 0 sm_90*.nothing.profraw
-// HOST: one.profraw
-// HOST: none.profraw
-// HOST: nothing.profraw
+// RUN: %{cu} main.cu -o main.o
+// RUN: %{cu} other.cu -o other.o
+// RUN: %{cxx} main.o other.o -o out/a %{link}
+// GPU: LLVM_PROFILE_FILE=one.profraw %a launch
+// GPU: LLVM_PROFILE_FILE=none.profraw %a memory
+// GPU: LLVM_PROFILE_FILE=nothing.profraw %a
+//
+// CHECK: none.profraw: main
+// CHECK: nothing.profraw: main
+// CHECK: one.profraw: main
+// CHECK: sm_90.one.profraw: _Z4usedPi: [64]
+// CHECK: sm_90.one.profraw: _Z5neverPi: [0, 0]
 
 //--- other.cu
 __global__ void other(int *out) { *out = 1; }

@@ -1,0 +1,13 @@
+//! The program that tools/fuzz/run starts: libFuzzer with the target that DEVPROF_TARGET names.
+#![no_main]
+
+use fuzz::{TARGETS, Target};
+use std::sync::LazyLock;
+
+static TARGET: LazyLock<Target> = LazyLock::new(|| {
+    let name = std::env::var("DEVPROF_TARGET").unwrap_or_default();
+    let found = TARGETS.iter().find(|(target, _)| *target == name);
+    found.expect("DEVPROF_TARGET is the name of a target").1
+});
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| TARGET(bytes));
