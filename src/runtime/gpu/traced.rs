@@ -1,4 +1,70 @@
-//! Descriptions of agents and kernels, for a trace.
+//! The interface between the trace and GPU runtimes: [`TracedRuntime`], and the descriptions of agents and kernels.
+//! Sources of records that only one runtime has, such as HSA's dispatches, call that runtime themselves.
+
+use super::runtime::Error;
+use std::fmt;
+
+/// Identifies an agent in its GPU runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentKey {
+    /// The handle of HSA's agent.
+    Hsa(u64),
+    /// CUDA's number of the device.
+    Cuda(u32),
+}
+
+impl fmt::Display for AgentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AgentKey::Hsa(handle) => write!(f, "{handle:#x}"),
+            AgentKey::Cuda(device) => device.fmt(f),
+        }
+    }
+}
+
+/// A GPU runtime, as the trace sees it. It need not be loaded or initialized.
+pub trait TracedRuntime: Sync {
+    /// Ticks of the runtime's system clock, 0 if it is not initialized. A runtime without this clock takes its times from
+    /// the trace's.
+    fn system_time(&self) -> u64 {
+        0
+    }
+
+    /// Ticks per second of the times that it reports.
+    fn clock_frequency(&self) -> Result<u64, Error>;
+
+    /// The number of its agents, 0 if it is not initialized. The agents of the next runtime in [`TracedRuntimes`] are numbered
+    /// from there; the last runtime does not need it.
+    fn agent_count(&self) -> u32 {
+        0
+    }
+
+    /// An agent's index in its list of all agents.
+    fn index(&self, agent: AgentKey) -> Option<u32>;
+
+    /// The agent that the program's API for this runtime (HIP or CUDA) numbers `number`.
+    fn numbered(&self, number: u64) -> Option<AgentKey>;
+
+    /// The description of a GPU or a CPU, with the index in the runtime's list; `None` for another agent.
+    fn describe(&self, agent: AgentKey) -> Result<Option<Agent>, Error>;
+}
+
+/// The GPU runtimes of a process, in the order in which their agents are numbered.
+#[derive(Clone, Copy)]
+pub struct TracedRuntimes {
+    pub hsa: &'static dyn TracedRuntime,
+    pub cuda: &'static dyn TracedRuntime,
+}
+
+impl TracedRuntimes {
+    /// The runtime that an agent belongs to.
+    pub fn of(&self, agent: AgentKey) -> &'static dyn TracedRuntime {
+        match agent {
+            AgentKey::Hsa(_) => self.hsa,
+            AgentKey::Cuda(_) => self.cuda,
+        }
+    }
+}
 
 /// A GPU, or a CPU whose memory is copied.
 #[derive(Default)]

@@ -1,5 +1,6 @@
 //! Starts the trace of CUDA.
 
+use super::lifecycle::TRACED;
 use crate::nvidia::subscriber::{self, Unobserved};
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
@@ -26,7 +27,7 @@ pub fn start(unobserved: Option<Unobserved>) {
                 ));
                 return;
             }
-            if !trace::start_cuda(pattern) {
+            if !trace::start_cuda(pattern, TRACED) {
                 return;
             }
             match subscriber::trace(trace::cuda_now) {

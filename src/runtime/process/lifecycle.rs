@@ -6,12 +6,15 @@
 
 use crate::amd::hsa_runtime::{self, Hsa};
 use crate::amd::queues;
+use crate::amd::traced::TracedHsa;
 use crate::drain::DrainState;
 use crate::drain::kind::{DrainKind, Executables};
 use crate::gpu::owner;
 pub use crate::gpu::owner::is_owner;
 use crate::gpu::runtime::{Error, ExecutableId, IdMap, IdSet, Runtime};
+use crate::gpu::traced::TracedRuntimes;
 use crate::nvidia::cuda_runtime::{self, Cuda};
+use crate::nvidia::traced::TracedCuda;
 use crate::support::diagnostics;
 use crate::support::features::HAS_CUDA;
 use crate::support::settings::settings;
@@ -109,6 +112,12 @@ impl GpuRuntime {
         }
     }
 }
+
+/// The same runtimes, for a trace.
+pub const TRACED: TracedRuntimes = TracedRuntimes {
+    hsa: &TracedHsa,
+    cuda: &TracedCuda,
+};
 
 #[derive(Default)]
 struct HsaState {

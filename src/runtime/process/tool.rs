@@ -5,7 +5,7 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use crate::amd::tools_variable::with_tool;
-use crate::amd::{api, copy_hooks, tables, tool_hooks, trace_hooks};
+use crate::amd::{api, copy_hooks, intercept, tables, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
@@ -101,7 +101,7 @@ pub unsafe fn on_load(table: *mut ApiPrefix) {
         };
         // SAFETY: as above. The slots were found in these tables.
         unsafe { tables::save(core, amd, tool_hooks::queue_function_slots()) };
-        if !trace::start(pattern) {
+        if !trace::start(pattern, lifecycle::TRACED) {
             return trace::calls::turn_off();
         }
         // SAFETY: as above. The tables are saved.
@@ -122,6 +122,7 @@ pub fn on_unload() {
         guarded(Cost::Dispatches, (), || {
             if HAS_TRACE && lifecycle::is_owner() {
                 trace::release();
+                intercept::forget_queues();
             }
         });
     }

@@ -7,7 +7,6 @@ use super::queues::wakeup;
 use super::recorder::{Recorder, clock, streams};
 use super::session::{self, with_source};
 use super::{calls, copies, cuda, start};
-use crate::amd::intercept;
 use crate::gpu::observers::{ApiCall, CopyCall, Packet, PacketHandler, StartedCopy, TraceObserver};
 use crate::gpu::owner::is_owner;
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -210,7 +209,6 @@ pub fn release() {
         session::stop();
         with_source(|dispatches: &mut Dispatches, to| dispatches.release(to));
     }
-    intercept::forget_queues();
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 
 use super::requests::{self, Copy, QUEUES};
 use crate::gpu::observers::Owner;
-use crate::gpu::traced::Agent;
+use crate::gpu::traced::{Agent, AgentKey};
 use crate::trace::devices;
 use crate::trace::hsa;
 use crate::trace::hsa::watched_signals::{self, Completed};
 use crate::trace::recorder::times::{Interval, RecordedTime, ReportedTimes};
-use crate::trace::recorder::{AgentKey, Recorder, clock};
+use crate::trace::recorder::{Recorder, clock};
 use crate::trace::session::{Mark, Progress, Runtime, Source};
-use hsa_abi::AgentHandle;
 use tracefile::format::{Count, MemoryCopy, NO_AGENT, Record, direction, flag};
 
 /// How many copies in flight are polled at a time.
@@ -48,7 +47,7 @@ impl Source for Copies {
         let dropped = QUEUES.collect(|(), copy: Option<Copy>| {
             let Some(copy) = copy else { return };
             let mut number = |owner| match owner {
-                Owner::Agent(agent) => devices::hsa(AgentHandle(agent.hsa_handle()), to),
+                Owner::Agent(agent) => devices::number(AgentKey::Hsa(agent.hsa_handle()), to),
                 Owner::Host | Owner::Unknown => None,
             };
             let source = number(copy.call.source);

@@ -329,8 +329,33 @@ fn file_text(to: &mut Recorder, text: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::runtime::Error;
+    use crate::gpu::traced::{Agent, AgentKey, TracedRuntime, TracedRuntimes};
     use tracefile::format::{HEADER_SIZE, Header, RECORD_SIZE, kind};
     use zerocopy::FromBytes;
+
+    /// No agents are used.
+    struct NoRuntime;
+
+    impl TracedRuntime for NoRuntime {
+        fn clock_frequency(&self) -> Result<u64, Error> {
+            unreachable!()
+        }
+        fn index(&self, _: AgentKey) -> Option<u32> {
+            None
+        }
+        fn numbered(&self, _: u64) -> Option<AgentKey> {
+            None
+        }
+        fn describe(&self, _: AgentKey) -> Result<Option<Agent>, Error> {
+            Ok(None)
+        }
+    }
+
+    const NO_RUNTIMES: TracedRuntimes = TracedRuntimes {
+        hsa: &NoRuntime,
+        cuda: &NoRuntime,
+    };
 
     struct Test {
         _directory: tempfile::TempDir,
@@ -345,7 +370,7 @@ mod tests {
             let directory = tempfile::tempdir().expect("a directory");
             let path = directory.path().join("x.trace");
             let header = Header::new(1, 1, 1, 1);
-            let recorder = Recorder::create(&path, &header).expect("a trace");
+            let recorder = Recorder::create(&path, &header, NO_RUNTIMES).expect("a trace");
             Test {
                 _directory: directory,
                 path,

@@ -1,20 +1,24 @@
-//! HSA's system clock, the time base of a trace.
+//! The time base of a trace: HSA's system clock.
 
-use crate::amd::clock as hsa_clock;
+use crate::gpu::traced::TracedRuntime;
 use crate::sys::clock;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The id of the operating system's clock on which HSA's system clock is based, or [`NONE`].
 static CLOCK: AtomicI32 = AtomicI32::new(NONE);
 const NONE: i32 = -1;
+/// The runtime that has this clock. Only asked for the time if `CLOCK` is [`NONE`].
+static RUNTIME: OnceLock<&dyn TracedRuntime> = OnceLock::new();
 
-/// Determines on which of the operating system's clocks HSA's is based. Reading that clock directly takes half the
-/// time. `frequency`: ticks per second of HSA's clock. False: the trace already has another clock.
-pub fn find(frequency: u64) -> bool {
+/// Determines on which of the operating system's clocks the clock of `runtime` is based. Reading that clock directly takes
+/// half the time. `frequency`: ticks per second. False: the trace already has another clock.
+pub fn find(runtime: &'static dyn TracedRuntime, frequency: u64) -> bool {
+    RUNTIME.get_or_init(|| runtime);
     let found = clock::CLOCKS.into_iter().find(|&candidate| {
-        let before = hsa_clock::system_time();
+        let before = runtime.system_time();
         let time = clock::clock_nanoseconds(candidate);
-        let after = hsa_clock::system_time();
+        let after = runtime.system_time();
         frequency == 1_000_000_000 && before != 0 && (before..=after).contains(&time)
     });
     let found = found.unwrap_or(NONE);
@@ -27,10 +31,10 @@ pub fn find(frequency: u64) -> bool {
 }
 
 /// Uses the clock on which ROCr bases HSA's, in a process without HSA. False: HSA is initialized, and has another clock.
-pub fn use_default() -> bool {
+pub fn use_default(hsa: &dyn TracedRuntime) -> bool {
     let default = clock::CLOCKS[0];
     let old = CLOCK.load(Ordering::Relaxed);
-    if old == NONE && hsa_clock::system_time() == 0 {
+    if old == NONE && hsa.system_time() == 0 {
         CLOCK.store(default, Ordering::Relaxed);
         return true;
     }
@@ -50,7 +54,7 @@ pub fn early_is_valid() -> bool {
 /// Ticks of the system clock now; 0 before HSA is initialized.
 pub fn now() -> u64 {
     match CLOCK.load(Ordering::Relaxed) {
-        NONE => hsa_clock::system_time(),
+        NONE => RUNTIME.get().map_or(0, |runtime| runtime.system_time()),
         id => clock::clock_nanoseconds(id),
     }
 }

@@ -1,0 +1,77 @@
+//! CUDA as a trace sees it.
+
+use super::driver::{self, OwnCalls, check};
+use crate::gpu::runtime::Error;
+use crate::gpu::traced::{Agent, AgentKey, TracedRuntime};
+use crate::support::diagnostics;
+use cuda_abi::driver::*;
+use std::ffi::{CStr, c_char, c_int};
+
+/// Ticks per second of CUPTI's times. They are of the trace's clock.
+const NANOSECONDS: u64 = 1_000_000_000;
+
+pub struct TracedCuda;
+
+impl TracedRuntime for TracedCuda {
+    fn clock_frequency(&self) -> Result<u64, Error> {
+        Ok(NANOSECONDS)
+    }
+
+    fn index(&self, agent: AgentKey) -> Option<u32> {
+        match agent {
+            AgentKey::Cuda(device) => Some(device),
+            AgentKey::Hsa(_) => None,
+        }
+    }
+
+    fn numbered(&self, number: u64) -> Option<AgentKey> {
+        Some(AgentKey::Cuda(number as u32))
+    }
+
+    /// A device whose name is not known is recorded without it.
+    fn describe(&self, agent: AgentKey) -> Result<Option<Agent>, Error> {
+        let Some(device) = self.index(agent) else {
+            return Ok(None);
+        };
+        let mut description = Agent {
+            index: device,
+            frequency: NANOSECONDS,
+            node: device,
+            is_gpu: true,
+            ..Agent::default()
+        };
+        if let Err(error) = add_properties(device, &mut description) {
+            diagnostics::lost(format_args!(
+                "the trace does not have the name of CUDA device {device}: {error}"
+            ));
+        }
+        Ok(Some(description))
+    }
+}
+
+/// Adds the properties of the device with this number in this process, if the driver is loaded.
+fn add_properties(number: u32, to: &mut Agent) -> Result<(), Error> {
+    let Some(functions) = driver::devices() else {
+        return Ok(());
+    };
+    let functions = functions?;
+    let _own = OwnCalls::begin();
+    let mut device = 0;
+    let mut name: [c_char; 256] = [0; 256];
+    // SAFETY: writes the device, and a string of at most the given size.
+    unsafe {
+        let found = (functions.cuDeviceGet)(&raw mut device, number as c_int);
+        check("cuDeviceGet", found)?;
+        let named = (functions.cuDeviceGetName)(name.as_mut_ptr(), name.len() as c_int - 1, device);
+        check("cuDeviceGetName", named)?;
+    }
+    let attribute = |number| driver::attribute(functions.cuDeviceGetAttribute, device, number);
+    let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    // SAFETY: the last byte was not written.
+    let product = unsafe { CStr::from_ptr(name.as_ptr()) };
+    to.compute_units = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    to.target = format!("sm_{major}{minor}");
+    to.product = Some(product.to_string_lossy().into_owned());
+    Ok(())
+}
