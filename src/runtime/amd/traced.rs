@@ -5,6 +5,7 @@ use super::query;
 use super::tables::saved;
 use crate::gpu::runtime::Error;
 use crate::gpu::traced::{Agent, AgentKey, TracedRuntime};
+use crate::support::diagnostics;
 use crate::support::settings::settings;
 use hsa_abi::*;
 
@@ -46,7 +47,10 @@ impl TracedRuntime for TracedHsa {
 
     fn index(&self, agent: AgentKey) -> Option<u32> {
         let all = loaded_api().and_then(query::all_agents).ok()?;
-        index_in(&all, agent)
+        let index = all
+            .iter()
+            .position(|other| AgentKey::Hsa(other.0) == agent)?;
+        Some(index as u32)
     }
 
     /// HIP's devices are HSA's GPUs, in the same order, unless HIP_VISIBLE_DEVICES or else CUDA_VISIBLE_DEVICES selects
@@ -60,42 +64,16 @@ impl TracedRuntime for TracedHsa {
         Some(AgentKey::Hsa(gpus().get(number)?.0))
     }
 
-    fn describe(&self, agent: AgentKey) -> Result<Option<Agent>, Error> {
-        let api = loaded_api()?;
-        // It may be an argument of the program's copy, and invalid.
-        let Some(index) = index_in(&query::all_agents(api)?, agent) else {
-            return Ok(None);
-        };
+    fn describe(&self, agent: AgentKey) -> Option<Agent> {
         let AgentKey::Hsa(handle) = agent else {
-            return Ok(None);
+            return None;
         };
-        let handle = AgentHandle(handle);
-        let is_gpu = match query::device(api, handle)? {
-            HSA_DEVICE_TYPE_GPU => true,
-            HSA_DEVICE_TYPE_CPU => false,
-            _ => return Ok(None),
-        };
-        let read = |attribute, to| {
-            // SAFETY: the attributes below are u32, a u64 that older runtimes do not support, and char[64].
-            unsafe { (api.hsa_agent_get_info)(handle, attribute, to) }
-        };
-        let number = |attribute| query::info::<u32>("hsa_agent_get_info", |to| read(attribute, to));
-        let frequency: Result<u64, _> = query::info("hsa_agent_get_info", |to| {
-            read(HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, to)
-        });
-        let product: Result<[u8; 64], _> = query::info("hsa_agent_get_info", |to| {
-            read(HSA_AMD_AGENT_INFO_PRODUCT_NAME, to)
-        });
-        let product = product.map(|product| query::string(&product).trim().to_owned());
-        Ok(Some(Agent {
-            is_gpu,
-            index,
-            target: query::agent(api, handle)?.name,
-            product: product.ok().filter(|product| !product.is_empty()),
-            node: number(HSA_AGENT_INFO_NODE)?,
-            compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
-            frequency: frequency.unwrap_or(0),
-        }))
+        describe(AgentHandle(handle)).unwrap_or_else(|error| {
+            diagnostics::lost(format_args!(
+                "the trace does not include agent {handle:#x}: {error}"
+            ));
+            None
+        })
     }
 }
 
@@ -111,9 +89,37 @@ pub fn gpus() -> Vec<AgentHandle> {
     })
 }
 
-fn index_in(all: &[AgentHandle], agent: AgentKey) -> Option<u32> {
-    let index = all
-        .iter()
-        .position(|other| AgentKey::Hsa(other.0) == agent)?;
-    Some(index as u32)
+fn describe(handle: AgentHandle) -> Result<Option<Agent>, Error> {
+    let api = loaded_api()?;
+    let all = query::all_agents(api)?;
+    // It may be an argument of the program's copy, and invalid.
+    let Some(index) = all.iter().position(|&other| other == handle) else {
+        return Ok(None);
+    };
+    let is_gpu = match query::device(api, handle)? {
+        HSA_DEVICE_TYPE_GPU => true,
+        HSA_DEVICE_TYPE_CPU => false,
+        _ => return Ok(None),
+    };
+    let read = |attribute, to| {
+        // SAFETY: the attributes below are u32, a u64 that older runtimes do not support, and char[64].
+        unsafe { (api.hsa_agent_get_info)(handle, attribute, to) }
+    };
+    let number = |attribute| query::info::<u32>("hsa_agent_get_info", |to| read(attribute, to));
+    let frequency: Result<u64, _> = query::info("hsa_agent_get_info", |to| {
+        read(HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, to)
+    });
+    let product: Result<[u8; 64], _> = query::info("hsa_agent_get_info", |to| {
+        read(HSA_AMD_AGENT_INFO_PRODUCT_NAME, to)
+    });
+    let product = product.map(|product| query::string(&product).trim().to_owned());
+    Ok(Some(Agent {
+        is_gpu,
+        index: index as u32,
+        target: query::agent(api, handle)?.name,
+        product: product.ok().filter(|product| !product.is_empty()),
+        node: number(HSA_AGENT_INFO_NODE)?,
+        compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
+        frequency: frequency.unwrap_or(0),
+    }))
 }

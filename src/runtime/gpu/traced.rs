@@ -2,7 +2,6 @@
 //! Sources of records that only one runtime has, such as HSA's dispatches, call that runtime themselves.
 
 use super::runtime::Error;
-use std::fmt;
 
 /// Identifies an agent in its GPU runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,15 +10,6 @@ pub enum AgentKey {
     Hsa(u64),
     /// CUDA's number of the device.
     Cuda(u32),
-}
-
-impl fmt::Display for AgentKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AgentKey::Hsa(handle) => write!(f, "{handle:#x}"),
-            AgentKey::Cuda(device) => device.fmt(f),
-        }
-    }
 }
 
 /// A GPU runtime, as the trace sees it. It need not be loaded or initialized.
@@ -45,8 +35,9 @@ pub trait TracedRuntime: Sync {
     /// The agent that the program's API for this runtime (HIP or CUDA) numbers `number`.
     fn numbered(&self, number: u64) -> Option<AgentKey>;
 
-    /// The description of a GPU or a CPU, with the index in the runtime's list; `None` for another agent.
-    fn describe(&self, agent: AgentKey) -> Result<Option<Agent>, Error>;
+    /// The description of a GPU or a CPU, with the index in the runtime's list. `None` for another agent, and if the runtime
+    /// returns an error, which is reported.
+    fn describe(&self, agent: AgentKey) -> Option<Agent>;
 }
 
 /// The GPU runtimes of a process, in the order in which their agents are numbered.

@@ -29,10 +29,8 @@ impl TracedRuntime for TracedCuda {
     }
 
     /// A device whose name is not known is recorded without it.
-    fn describe(&self, agent: AgentKey) -> Result<Option<Agent>, Error> {
-        let Some(device) = self.index(agent) else {
-            return Ok(None);
-        };
+    fn describe(&self, agent: AgentKey) -> Option<Agent> {
+        let device = self.index(agent)?;
         let mut description = Agent {
             index: device,
             frequency: NANOSECONDS,
@@ -45,7 +43,7 @@ impl TracedRuntime for TracedCuda {
                 "the trace does not have the name of CUDA device {device}: {error}"
             ));
         }
-        Ok(Some(description))
+        Some(description)
     }
 }
 

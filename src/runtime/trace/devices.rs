@@ -19,26 +19,20 @@ pub fn number(key: AgentKey, to: &mut Recorder) -> Option<usize> {
         AgentKey::Hsa(_) => 0,
         AgentKey::Cuda(_) => *CUDA_BASE.get_or_init(|| runtimes.hsa.agent_count()),
     };
-    let is_taken = |index| matches!(key, AgentKey::Hsa(_)) && to.agents.has_index(index);
-    let found = match runtimes.of(key).describe(key) {
-        Ok(Some(found)) if is_taken(found.index) => {
+    let found = runtimes.of(key).describe(key).map(|found| Agent {
+        index: base + found.index,
+        ..found
+    });
+    let found = found.filter(|found| match key {
+        AgentKey::Hsa(handle) if to.agents.has_index(found.index) => {
             diagnostics::lost(format_args!(
-                "the trace does not include agent {key}: HSA was initialized after CUDA, whose device {} has its number",
+                "the trace does not include agent {handle:#x}: HSA was initialized after CUDA, whose device {} has its number",
                 found.index
             ));
-            None
+            false
         }
-        Ok(found) => found.map(|found| Agent {
-            index: base + found.index,
-            ..found
-        }),
-        Err(error) => {
-            diagnostics::lost(format_args!(
-                "the trace does not include agent {key}: {error}"
-            ));
-            None
-        }
-    };
+        _ => true,
+    });
     to.add_agent(key, found)
 }
 

@@ -347,8 +347,8 @@ mod tests {
         fn numbered(&self, _: u64) -> Option<AgentKey> {
             None
         }
-        fn describe(&self, _: AgentKey) -> Result<Option<Agent>, Error> {
-            Ok(None)
+        fn describe(&self, _: AgentKey) -> Option<Agent> {
+            None
         }
     }
 
