@@ -11,7 +11,7 @@ use std::sync::Once;
 
 static STARTED: Once = Once::new();
 
-/// Starts it, if a trace was requested. `unobserved`: why CUPTI does not report events to this copy of devprof.
+/// Starts it, if a trace was requested. `unobserved`: why CUPTI does not report events to this instance of devprof.
 pub fn start(unobserved: Option<Unobserved>) {
     if !HAS_TRACE {
         return;

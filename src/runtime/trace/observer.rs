@@ -14,7 +14,7 @@ use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use hsa_abi::{AgentHandle, ExecutableHandle, SignalHandle};
 
 pub struct Observer {
-    /// Whether the calling thread copies for a drain, perhaps one of another copy of devprof. A drain calls the functions that
+    /// Whether the calling thread copies for a drain, perhaps one of another instance of devprof. A drain calls the functions that
     /// the trace hooks.
     pub is_own_copy: fn() -> bool,
 }
