@@ -4,16 +4,16 @@ use super::api::{failed, loaded_api};
 use super::query;
 use super::tables::saved;
 use crate::gpu::runtime::Error;
-use crate::gpu::traced::{Agent, AgentKey, TracedRuntime};
+use crate::gpu::traced::{Agent, AgentKey, SystemClock, TracedRuntime};
 use crate::support::diagnostics;
 use crate::support::settings::settings;
 use hsa_abi::*;
 
 pub struct TracedHsa;
 
-impl TracedRuntime for TracedHsa {
+impl SystemClock for TracedHsa {
     /// `HSA_SYSTEM_INFO_TIMESTAMP`.
-    fn system_time(&self) -> u64 {
+    fn time(&self) -> u64 {
         let mut ticks = 0u64;
         if let Some(saved) = saved() {
             // SAFETY: the attribute is a u64; a runtime that is not initialized does not write it.
@@ -27,7 +27,7 @@ impl TracedRuntime for TracedHsa {
         ticks
     }
 
-    fn clock_frequency(&self) -> Result<u64, Error> {
+    fn frequency(&self) -> Result<u64, Error> {
         const CALL: &str = "hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY)";
         let saved = saved().ok_or_else(|| failed(CALL, Status::NOT_INITIALIZED))?;
         // SAFETY: the attribute is a u64.
@@ -39,18 +39,12 @@ impl TracedRuntime for TracedHsa {
             frequency => Ok(frequency),
         }
     }
+}
 
-    fn agent_count(&self) -> u32 {
-        let all = loaded_api().and_then(query::all_agents);
-        all.map_or(0, |all| all.len() as u32)
-    }
-
-    fn index(&self, agent: AgentKey) -> Option<u32> {
-        let all = loaded_api().and_then(query::all_agents).ok()?;
-        let index = all
-            .iter()
-            .position(|other| AgentKey::Hsa(other.0) == agent)?;
-        Some(index as u32)
+impl TracedRuntime for TracedHsa {
+    fn agents(&self) -> Vec<AgentKey> {
+        let all = loaded_api().and_then(query::all_agents).unwrap_or_default();
+        all.iter().map(|agent| AgentKey::Hsa(agent.0)).collect()
     }
 
     /// HIP's devices are HSA's GPUs, in the same order, unless HIP_VISIBLE_DEVICES or else CUDA_VISIBLE_DEVICES selects

@@ -12,25 +12,20 @@ pub enum AgentKey {
     Cuda(u32),
 }
 
-/// A GPU runtime, as the trace sees it. It need not be loaded or initialized.
+/// The clock of a trace.
+pub trait SystemClock: Sync {
+    /// Ticks of the clock; 0 if its runtime is not initialized.
+    fn time(&self) -> u64;
+
+    /// Ticks per second.
+    fn frequency(&self) -> Result<u64, Error>;
+}
+
+/// A GPU runtime, as the trace sees it. It need not be loaded or initialized. The times that it reports are of the trace's
+/// clock.
 pub trait TracedRuntime: Sync {
-    /// Ticks of the runtime's system clock, 0 if it is not initialized. A runtime without this clock takes its times from
-    /// the trace's.
-    fn system_time(&self) -> u64 {
-        0
-    }
-
-    /// Ticks per second of the times that it reports.
-    fn clock_frequency(&self) -> Result<u64, Error>;
-
-    /// The number of its agents, 0 if it is not initialized. The agents of the next runtime in [`TracedRuntimes`] are numbered
-    /// from there; the last runtime does not need it.
-    fn agent_count(&self) -> u32 {
-        0
-    }
-
-    /// An agent's index in its list of all agents.
-    fn index(&self, agent: AgentKey) -> Option<u32>;
+    /// All its agents, in its order. Empty if it is not initialized.
+    fn agents(&self) -> Vec<AgentKey>;
 
     /// The agent that the program's API for this runtime (HIP or CUDA) numbers `number`.
     fn numbered(&self, number: u64) -> Option<AgentKey>;
@@ -43,6 +38,7 @@ pub trait TracedRuntime: Sync {
 /// The GPU runtimes of a process, in the order in which their agents are numbered.
 #[derive(Clone, Copy)]
 pub struct TracedRuntimes {
+    pub clock: &'static dyn SystemClock,
     pub hsa: &'static dyn TracedRuntime,
     pub cuda: &'static dyn TracedRuntime,
 }

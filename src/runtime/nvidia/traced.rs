@@ -7,21 +7,12 @@ use crate::support::diagnostics;
 use cuda_abi::driver::*;
 use std::ffi::{CStr, c_char, c_int};
 
-/// Ticks per second of CUPTI's times. They are of the trace's clock.
-const NANOSECONDS: u64 = 1_000_000_000;
-
 pub struct TracedCuda;
 
 impl TracedRuntime for TracedCuda {
-    fn clock_frequency(&self) -> Result<u64, Error> {
-        Ok(NANOSECONDS)
-    }
-
-    fn index(&self, agent: AgentKey) -> Option<u32> {
-        match agent {
-            AgentKey::Cuda(device) => Some(device),
-            AgentKey::Hsa(_) => None,
-        }
+    /// Devices are described when they are used, by their numbers.
+    fn agents(&self) -> Vec<AgentKey> {
+        Vec::new()
     }
 
     fn numbered(&self, number: u64) -> Option<AgentKey> {
@@ -30,10 +21,12 @@ impl TracedRuntime for TracedCuda {
 
     /// A device whose name is not known is recorded without it.
     fn describe(&self, agent: AgentKey) -> Option<Agent> {
-        let device = self.index(agent)?;
+        let AgentKey::Cuda(device) = agent else {
+            return None;
+        };
         let mut description = Agent {
             index: device,
-            frequency: NANOSECONDS,
+            frequency: 1_000_000_000,
             node: device,
             is_gpu: true,
             ..Agent::default()

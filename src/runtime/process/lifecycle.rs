@@ -115,6 +115,7 @@ impl GpuRuntime {
 
 /// The same runtimes, for a trace.
 pub const TRACED: TracedRuntimes = TracedRuntimes {
+    clock: &TracedHsa,
     hsa: &TracedHsa,
     cuda: &TracedCuda,
 };

@@ -17,7 +17,7 @@ pub fn number(key: AgentKey, to: &mut Recorder) -> Option<usize> {
     let runtimes = to.runtimes;
     let base = match key {
         AgentKey::Hsa(_) => 0,
-        AgentKey::Cuda(_) => *CUDA_BASE.get_or_init(|| runtimes.hsa.agent_count()),
+        AgentKey::Cuda(_) => *CUDA_BASE.get_or_init(|| runtimes.hsa.agents().len() as u32),
     };
     let found = runtimes.of(key).describe(key).map(|found| Agent {
         index: base + found.index,
@@ -39,6 +39,13 @@ pub fn number(key: AgentKey, to: &mut Recorder) -> Option<usize> {
 /// The agent's number if it is a GPU.
 pub fn gpu(key: AgentKey, to: &mut Recorder) -> Option<usize> {
     number(key, to).filter(|&number| to.agents.get(number).is_gpu)
+}
+
+/// The index of an agent of HSA, which is not recorded.
+pub fn hsa_index(agent: AgentKey, to: &Recorder) -> Option<u32> {
+    let all = to.runtimes.hsa.agents();
+    let index = all.iter().position(|&known| known == agent)?;
+    Some(index as u32)
 }
 
 /// The agent's index in the trace, [`NO_AGENT`] without one.

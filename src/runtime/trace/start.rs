@@ -45,8 +45,8 @@ pub fn start(pattern: &OsStr, runtimes: TracedRuntimes) -> bool {
     if belongs_to_parent() {
         return false;
     }
-    let hsa = runtimes.hsa;
-    let frequency = hsa.clock_frequency();
+    let hsa = runtimes.clock;
+    let frequency = hsa.frequency();
     if session::is_traced() {
         let has_same_clock = frequency.is_ok_and(|frequency| clock::find(hsa, frequency));
         if !has_same_clock {
@@ -72,7 +72,7 @@ pub fn start_cuda(pattern: &OsStr, runtimes: TracedRuntimes) -> bool {
     if belongs_to_parent() {
         return false;
     }
-    if !clock::use_default(runtimes.hsa) {
+    if !clock::use_default(runtimes.clock) {
         diagnostics::lost(
             "DEVPROF_TRACE: CUDA is not traced, because this HSA runtime has another clock",
         );
@@ -81,7 +81,7 @@ pub fn start_cuda(pattern: &OsStr, runtimes: TracedRuntimes) -> bool {
     let is_traced = if session::is_traced() {
         wakeup::has_thread()
     } else {
-        begin(pattern, runtimes, runtimes.cuda.clock_frequency())
+        begin(pattern, runtimes, Ok(1_000_000_000))
     };
     if is_traced {
         cuda::set_traced();

@@ -330,7 +330,7 @@ fn file_text(to: &mut Recorder, text: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::gpu::runtime::Error;
-    use crate::gpu::traced::{Agent, AgentKey, TracedRuntime, TracedRuntimes};
+    use crate::gpu::traced::{Agent, AgentKey, SystemClock, TracedRuntime, TracedRuntimes};
     use tracefile::format::{HEADER_SIZE, Header, RECORD_SIZE, kind};
     use zerocopy::FromBytes;
 
@@ -338,11 +338,8 @@ mod tests {
     struct NoRuntime;
 
     impl TracedRuntime for NoRuntime {
-        fn clock_frequency(&self) -> Result<u64, Error> {
-            unreachable!()
-        }
-        fn index(&self, _: AgentKey) -> Option<u32> {
-            None
+        fn agents(&self) -> Vec<AgentKey> {
+            Vec::new()
         }
         fn numbered(&self, _: u64) -> Option<AgentKey> {
             None
@@ -352,7 +349,17 @@ mod tests {
         }
     }
 
+    impl SystemClock for NoRuntime {
+        fn time(&self) -> u64 {
+            0
+        }
+        fn frequency(&self) -> Result<u64, Error> {
+            Ok(1)
+        }
+    }
+
     const NO_RUNTIMES: TracedRuntimes = TracedRuntimes {
+        clock: &NoRuntime,
         hsa: &NoRuntime,
         cuda: &NoRuntime,
     };

@@ -56,12 +56,12 @@ fn record_name(name: &Named, to: &mut Recorder) {
     let (what, id) = match name.action {
         Action::NameAgent => {
             let agent = AgentKey::Hsa(name.value);
-            (named::AGENT, to.runtimes.hsa.index(agent))
+            (named::AGENT, devices::hsa_index(agent, to))
         }
         Action::NameDevice => {
-            let hsa = to.runtimes.hsa;
-            let agent = hsa.numbered(name.value);
-            (named::AGENT, agent.and_then(|agent| hsa.index(agent)))
+            let agent = to.runtimes.hsa.numbered(name.value);
+            let index = agent.and_then(|agent| devices::hsa_index(agent, to));
+            (named::AGENT, index)
         }
         Action::NameCudaDevice => {
             let agent = to.runtimes.cuda.numbered(name.value);
