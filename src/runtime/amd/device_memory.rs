@@ -13,7 +13,7 @@ pub fn allocate(api: &Api, gpu: AgentHandle, size: usize) -> Result<u64, Error> 
     Ok(base as u64)
 }
 
-/// The size of a GPU's memory, and what is free of it.
+/// The size of a GPU's memory, and the free part of it.
 pub fn memory(api: &Api, gpu: AgentHandle) -> Memory {
     let pool = pools::find(api, gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
     Memory {

@@ -1,4 +1,4 @@
-//! HIP, if it is in the process: waits for what it has not submitted to HSA yet, and copies if HSA cannot. Almost every
+//! HIP, if it is in the process: waits for work that it has not submitted to HSA yet, and copies if HSA cannot. Almost every
 //! function of HIP initializes it, so none is called unless the program has used HIP. Mirrors `hip/hip_runtime_api.h` of HIP 6
 //! and 7.
 
@@ -120,7 +120,7 @@ fn find(library: Option<&Library>, n: usize) -> Option<(*mut c_void, Found)> {
     }
 }
 
-/// Whether a function is in the same file as this copy of devprof. devprof defines some of HIP's functions for traces.
+/// Whether a function is in the same file as this instance of devprof. devprof defines some of HIP's functions for traces.
 fn is_in_devprof(function: *const c_void) -> bool {
     loader::are_in_same_file(function, is_in_devprof as *const c_void)
 }

@@ -14,7 +14,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-/// HSA, and what devprof has allocated in it.
+/// HSA, and devprof's buffers and signals in it.
 pub struct Hsa {
     pub api: &'static Api,
     agents: Mutex<PerAgent>,
@@ -33,7 +33,7 @@ thread_local! {
     static IS_COPYING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is in one of devprof's own copies.
+/// Whether the calling thread copies memory for devprof.
 pub fn is_copying() -> bool {
     IS_COPYING.get()
 }
@@ -65,7 +65,7 @@ impl Hsa {
         }
     }
 
-    /// In the child of a fork: forgets what belongs to the parent. If a thread that the child does not have holds the
+    /// In the child of a fork: forgets the parent's buffers and signals. If a thread that the child does not have holds the
     /// lock, the lock is held forever.
     pub fn forget_parent(&self) {
         if let Ok(mut agents) = self.agents.try_lock() {

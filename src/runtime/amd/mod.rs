@@ -1,12 +1,10 @@
 //! AMD GPUs: HSA (ROCr), and HIP if the program uses it. All calls of their functions are in this folder.
 
 pub mod api;
-pub mod clock;
 pub mod cooperative;
 pub mod copy_hooks;
 mod device_memory;
 pub mod doorbell;
-pub mod gpus;
 pub mod hip;
 pub mod hsa_runtime;
 pub mod intercept;
@@ -24,4 +22,5 @@ pub mod tables;
 pub mod tool_hooks;
 pub mod tools_variable;
 pub mod trace_hooks;
+pub mod traced;
 pub mod wait;

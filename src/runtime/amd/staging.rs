@@ -3,8 +3,8 @@
 //! pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
 //!
 //! The GPU's copy engines copy. If they do not complete a read in half of its time limit, a kernel of ROCr copies the same
-//! again, into another buffer, and kernels copy until the engines have completed what they were asked for. A write is not
-//! repeated: the engine may still execute it later, and overwrite what was counted since.
+//! again, into another buffer, and kernels copy until the engines have completed all earlier requests. A write is not
+//! repeated: the engine may still execute it later, and overwrite later counts.
 //!
 //! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
 //! bypass the GPU's caches.
@@ -54,13 +54,13 @@ pub struct Staging {
     write_back: Option<WriteBack>,
 }
 
-/// Writes back and invalidates the caches of the GPU. Copies read memory, but what kernels have written may still be in the
+/// Writes back and invalidates the caches of the GPU. Copies read memory, but writes of kernels may still be in the
 /// GPU's L2 cache: HIP's dispatches end with a release of agent scope unless the host waits for them, and the copy engine of
 /// gfx9 does not flush caches (CLR, rocvirtual.cpp; ROCr, amd_blit_sdma.cpp).
 ///
 /// A kernel of ROCr copies some bytes from pinned memory to pinned memory. Its packet has fences of system scope
 /// (`kDispatchPacketHeader` in amd_blit_kernel.cpp): the command processor writes back all dirty lines, whichever queue's
-/// kernels wrote them, and invalidates clean ones, so that kernels see what was copied to the device. ROCr's queue for this
+/// kernels wrote them, and invalidates clean ones, so that kernels see data that was copied to the device. ROCr's queue for this
 /// exists as soon as a code object is loaded. A queue of devprof's own would cost up to 177 MiB of the GPU's memory (for the
 /// state of interrupted waves) and one of the few hardware queues.
 #[derive(Clone, Copy)]
@@ -565,7 +565,7 @@ impl Staging {
         self.abandoned.push(Abandoned { pinned, signals });
     }
 
-    /// Takes back what was abandoned if its copies are complete now.
+    /// Takes back abandoned buffers and signals whose copies are complete now.
     fn take_back(&mut self) {
         let abandoned = std::mem::take(&mut self.abandoned);
         for Abandoned { pinned, signals } in abandoned {

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The value of HSA_TOOLS_LIB that adds `library` to the tools in `old`, or `None` when it is among them. ROCr splits
-/// the value at spaces and takes what is in double quotes as one name.
+/// the value at spaces and takes text in double quotes as one name.
 pub fn with_tool(old: Option<&OsStr>, library: &OsStr) -> Option<OsString> {
     let name = library.as_bytes();
     let old = old.map(OsStr::as_bytes).unwrap_or_default();

@@ -45,7 +45,7 @@ pub struct Object {
     pub binary_id: Option<Vec<u8>>,
     pub fingerprint: u64,
     pub records: usize,
-    /// Messages about what is lost at each drain.
+    /// Messages about losses, for each drain.
     pub losses: Vec<String>,
     /// No copy has failed, so reading it again would have the same result.
     pub is_complete: bool,
@@ -246,8 +246,8 @@ impl Object {
         drafts.collect::<Result<_, _>>().map_err(Lost::Defect)
     }
 
-    /// Concatenates the raw profiles of its tables. Empty if no table is valid. The first call adds what was left out to
-    /// the losses.
+    /// Concatenates the raw profiles of its tables. Empty if no table is valid. The first call adds records and bitmaps that
+    /// were left out to the losses.
     pub fn join(
         &mut self,
         device: Device,

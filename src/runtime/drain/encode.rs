@@ -471,35 +471,25 @@ mod tests {
         }
     }
 
+    /// Counters of byte coverage are padded to 8 bytes.
     #[test]
     fn version_10_has_no_uniform_counters() {
-        let mut data = [0u8; 64];
-        LittleEndian::write_u64(&mut data[16..], COUNTERS.wrapping_sub(DATA));
-        LittleEndian::write_u32(&mut data[48..], 1);
-        let bytes = [&data[..], &[5, 0, 0, 0, 0, 0, 0, 0], &[]];
-        let sections = sections(10, TableLayout::Plain, bytes);
-        let image = encode(&sections, bytes, None).unwrap();
-        assert_eq!(image.bytes.len(), 16 * 8 + 64 + 8 + 8);
-        assert_eq!(
-            (
-                word(&image.bytes, 9),
-                word(&image.bytes, 10),
-                word(&image.bytes, 15)
-            ),
-            (5, 64, 2)
-        );
-    }
-
-    #[test]
-    fn byte_coverage_counts_in_bytes_and_pads() {
-        let mut data = [0u8; 64];
-        LittleEndian::write_u64(&mut data[16..], (COUNTERS + 1).wrapping_sub(DATA));
-        LittleEndian::write_u32(&mut data[48..], 2);
-        let version = 10 | profraw::format::BYTE_COVERAGE;
-        let bytes = [&data[..], &[0xff, 0, 0xff], &[]];
-        let sections = sections(version, TableLayout::Plain, bytes);
-        let image = encode(&sections, bytes, None).unwrap();
-        assert_eq!((word(&image.bytes, 5), word(&image.bytes, 6)), (3, 5));
+        let byte_coverage = profraw::format::BYTE_COVERAGE;
+        // The flags; the first counter of the record, and how many it has; all counters; their number and padding.
+        for (flags, first, count, counters, expected) in [
+            (0, 0, 1, &[5, 0, 0, 0, 0, 0, 0, 0][..], (1, 0)),
+            (byte_coverage, 1, 2, &[0xff, 0, 0xff], (3, 5)),
+        ] {
+            let mut data = [0u8; 64];
+            LittleEndian::write_u64(&mut data[16..], (COUNTERS + first).wrapping_sub(DATA));
+            LittleEndian::write_u32(&mut data[48..], count);
+            let bytes = [&data[..], counters, &[]];
+            let sections = sections(10 | flags, TableLayout::Plain, bytes);
+            let image = encode(&sections, bytes, None).unwrap().bytes;
+            assert_eq!(image.len(), 16 * 8 + 64 + 8 + 8);
+            assert_eq!((word(&image, 5), word(&image, 6)), expected);
+            assert_eq!([9, 10, 15].map(|n| word(&image, n)), [5, 64, 2]);
+        }
     }
 
     /// The low 64 bits of the MD5 hash of a function's name, as in LLVM.

@@ -1,4 +1,4 @@
-//! Functions of the driver that the shared library wraps, to observe what the program loads without CUPTI.
+//! Functions of the driver that the shared library wraps, to observe without CUPTI which code the program loads.
 //!
 //! A program gets the driver's functions from the dynamic linker, from `dlsym`, or from `cuGetProcAddress`; the CUDA runtime
 //! uses the latter two. It does so before the driver is initialized, when it is not known whether CUPTI is used. So the

@@ -144,7 +144,7 @@ fn next() -> Dlsym {
 /// As for `dlsym`, with a handle that is not RTLD_DEFAULT or RTLD_NEXT, for which the caller matters.
 unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) -> P {
     let next = next();
-    // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
+    // Code that may call the dynamic loader comes first: `dlerror` must return the error of the program's lookup.
     let function = guarded(Cost::Dispatches, None, || {
         if !settings().is_traced() {
             DLSYM[0].set_target(filter_cuda as *const ());
@@ -186,7 +186,7 @@ fn local_function(name: &CStr, caller: P, after_caller: bool) -> P {
 /// As for `dlsym`. `caller`: its return address.
 unsafe extern "C" fn wrapped_symbol(handle: P, name: *const c_char, caller: P) -> P {
     let next = next();
-    // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
+    // Code that may call the dynamic loader comes first: `dlerror` must return the error of the program's lookup.
     // SAFETY: `dlsym` gets a C string.
     let family = cuda::find(unsafe { CStr::from_ptr(name) });
     let is_replaced = guarded(Cost::Counters, false, || {

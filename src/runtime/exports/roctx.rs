@@ -124,8 +124,8 @@ macro_rules! functions {
     };
 }
 
-// The order of the two parts of what is recorded matters. A thread's range contains what the library does in push and pop. A
-// process range does not contain what the library does in start and stop: its id is known only after the start.
+// The order of the library's call and of the record matters. A thread's range contains the library's work in push and pop. A
+// process range does not contain the library's work in start and stop: its id is known only after the start.
 functions! {
     roctxMarkA(message: Text) -> (), MARKERS: (), |library| {
         record(Action::Mark, 0, message);

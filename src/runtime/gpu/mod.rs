@@ -1,5 +1,5 @@
 //! The interface to GPU runtimes. [`runtime`] defines the requests to a runtime, [`observers`] the observers of a runtime, and [`traced`] the
-//! descriptions of agents and kernels for a trace.
+//! interface for a trace.
 
 pub mod copy_layout;
 pub mod observers;

@@ -1,4 +1,4 @@
-//! What is notified of calls and changes of a GPU runtime: two traits, one for profiles and one for the trace. Their methods
+//! The observers of a GPU runtime's calls and changes: two traits, one for profiles and one for the trace. Their methods
 //! run on the thread that has made the call, and must not panic.
 
 use super::runtime::{AgentId, ExecutableId};
@@ -15,8 +15,8 @@ pub enum Source {
     Interposed,
 }
 
-/// Observes what profiles depend on. A method that is called before a call returns what the method for the end of the call
-/// needs.
+/// Observes the events that profiles depend on. A method that is called before a call returns the argument for the method
+/// that is called after it.
 pub trait DrainObserver: Sync {
     /// The runtime is about to be initialized. If this returns true, [`initialized`](DrainObserver::initialized) gets it.
     fn initializing(&self) -> bool;
@@ -67,7 +67,7 @@ pub trait DrainObserver: Sync {
     fn queue_destroying(&self, source: Source, queue: usize);
 }
 
-/// Observes what the trace records.
+/// Observes the events that the trace records.
 pub trait TraceObserver: Sync {
     /// The runtime is about to be shut down.
     fn shutting_down(&self);
@@ -110,7 +110,7 @@ pub trait TraceObserver: Sync {
     /// The calling thread is about to change a signal's value.
     fn signal_changing(&self, signal: u64);
 
-    /// The calling thread may change a signal's value, if it is what the thread expects.
+    /// The calling thread may change a signal's value, if it is the value that the thread expects.
     fn signal_comparing(&self, signal: u64);
 
     /// The calling thread has changed a signal's value, which was `old`, after

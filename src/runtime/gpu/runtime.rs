@@ -17,7 +17,7 @@ pub enum AgentId {
     Cuda { device: i32, arch: u32 },
 }
 
-/// Code objects that were loaded together. Copies of devprof pass it to each other, so it has `repr`.
+/// Code objects that were loaded together. Instances of devprof pass it to each other, so it has `repr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum ExecutableId {
@@ -357,7 +357,7 @@ pub trait Runtime: Sync {
     /// call the program's GPU runtime.
     fn wait(&self, all: bool, limit: Duration) -> Box<dyn Wait>;
 
-    /// Releases what the requests above have allocated. The runtime is about to be shut down.
+    /// Releases all memory and signals of the requests above. The runtime is about to be shut down.
     fn release(&self) {}
 }
 
@@ -380,7 +380,7 @@ pub enum Waited {
     NoThread,
     /// The creation of queues was not observed. Kernels in them were not waited for.
     Unobserved,
-    /// HIP refuses to wait for what it has not submitted yet.
+    /// HIP refuses to wait for work that it has not submitted yet.
     NotSubmitted,
     /// A stream is being captured: a wait would make the program's capture fail.
     Capturing,

@@ -1,4 +1,57 @@
-//! Descriptions of agents and kernels, for a trace.
+//! The interface between the trace and GPU runtimes: [`TracedRuntime`], and the descriptions of agents and kernels.
+//! Sources of records that only one runtime has, such as HSA's dispatches, call that runtime themselves.
+
+use super::runtime::Error;
+
+/// Identifies an agent in its GPU runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentKey {
+    /// The handle of HSA's agent.
+    Hsa(u64),
+    /// CUDA's number of the device.
+    Cuda(u32),
+}
+
+/// The clock of a trace.
+pub trait SystemClock: Sync {
+    /// Ticks of the clock; 0 if its runtime is not initialized.
+    fn time(&self) -> u64;
+
+    /// Ticks per second.
+    fn frequency(&self) -> Result<u64, Error>;
+}
+
+/// A GPU runtime, as the trace sees it. It need not be loaded or initialized. The times that it reports are of the trace's
+/// clock.
+pub trait TracedRuntime: Sync {
+    /// All its agents, in its order. Empty if it is not initialized.
+    fn agents(&self) -> Vec<AgentKey>;
+
+    /// The agent that the program's API for this runtime (HIP or CUDA) numbers `number`.
+    fn numbered(&self, number: u64) -> Option<AgentKey>;
+
+    /// The description of a GPU or a CPU, with the index in the runtime's list. `None` for another agent, and if the runtime
+    /// returns an error, which is reported.
+    fn describe(&self, agent: AgentKey) -> Option<Agent>;
+}
+
+/// The GPU runtimes of a process, in the order in which their agents are numbered.
+#[derive(Clone, Copy)]
+pub struct TracedRuntimes {
+    pub clock: &'static dyn SystemClock,
+    pub hsa: &'static dyn TracedRuntime,
+    pub cuda: &'static dyn TracedRuntime,
+}
+
+impl TracedRuntimes {
+    /// The runtime that an agent belongs to.
+    pub fn of(&self, agent: AgentKey) -> &'static dyn TracedRuntime {
+        match agent {
+            AgentKey::Hsa(_) => self.hsa,
+            AgentKey::Cuda(_) => self.cuda,
+        }
+    }
+}
 
 /// A GPU, or a CPU whose memory is copied.
 #[derive(Default)]

@@ -7,8 +7,13 @@
 use super::image;
 use crate::support::alloc::{self, OutOfMemory};
 use crate::sys::loader;
-use byteorder::{ByteOrder, LittleEndian};
 use fatbin::{Header, Kind, Specific};
+use goblin::elf::header::ELFMAG;
+use goblin::elf::header::header64::SIZEOF_EHDR;
+use goblin::elf::program_header::program_header64::SIZEOF_PHDR;
+use goblin::elf::section_header::SHT_NOBITS;
+use goblin::elf::section_header::section_header64::SIZEOF_SHDR;
+use goblin::elf::{Elf, Header as ElfHeader, SectionHeader};
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,13 +21,6 @@ use std::sync::Arc;
 
 /// The wrapper of a fat binary: magic number, version, pointer to the fat binary (`fatbinary_section.h`).
 const WRAPPER: u32 = 0x4662_43b1;
-/// Sizes of headers, bytes.
-const ELF_HEADER: usize = 64;
-const SECTION_HEADER: usize = 64;
-const PROGRAM_HEADER: usize = 56;
-const ELF: &[u8] = b"\x7fELF";
-/// `SHT_NOBITS`
-const NO_BITS: u32 = 8;
 
 /// Why code cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +82,7 @@ impl Code {
             let header = fat_header(bytes, bytes.len())?;
             return fat_binary(&bytes[..header.size as usize], header);
         }
-        if bytes.starts_with(ELF) {
+        if bytes.starts_with(ELFMAG) {
             return Ok(Code::single(false, cubin(bytes)));
         }
         if is_ptx(bytes) {
@@ -143,11 +141,12 @@ impl Code {
                 let header = fat_header(view(start, fatbin::HEADER), isize::MAX as usize)?;
                 return fat_binary(view(start, header.size as usize), header);
             }
-            if begins_with(start, ELF) {
-                let header = view(start, ELF_HEADER);
-                let table = section_table(header).ok_or(Damage::Unknown)?;
+            if begins_with(start, ELFMAG) {
+                let header = view(start, SIZEOF_EHDR);
+                let header = Elf::parse_header(header).map_err(|_| Damage::Unknown)?;
+                let table = section_table(&header).ok_or(Damage::Unknown)?;
                 let sections = view(start.byte_add(table.start), table.len());
-                let size = elf_size(header, table.end, sections).ok_or(Damage::Unknown)?;
+                let size = elf_size(&header, &table, sections).ok_or(Damage::Unknown)?;
                 return Ok(Code::single(false, cubin(view(start, size))));
             }
             let text = CStr::from_ptr(start.cast::<c_char>()).to_bytes();
@@ -221,22 +220,6 @@ impl Code {
         let contents = fitting.into_iter().map(|(_, entry)| &entry.content);
         contents.collect()
     }
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(LittleEndian::read_u32(bytes.get(at..at.checked_add(4)?)?))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(LittleEndian::read_u16(bytes.get(at..at.checked_add(2)?)?))
-}
-
-/// A number of 8 bytes that is a size or an offset in memory.
-fn size_at(bytes: &[u8], at: usize) -> Option<usize> {
-    let number = LittleEndian::read_u64(bytes.get(at..at.checked_add(8)?)?);
-    usize::try_from(number)
-        .ok()
-        .filter(|&size| size <= isize::MAX as usize)
 }
 
 /// Whether memory begins with a magic number.
@@ -317,30 +300,42 @@ fn ptx(text: &[u8]) -> Content {
     }
 }
 
-/// The section table, from an ELF header.
-fn section_table(header: &[u8]) -> Option<Range<usize>> {
-    let start = size_at(header, 40)?;
-    let size = usize::from(half(header, 60)?) * SECTION_HEADER;
-    let end = start.checked_add(size)?;
-    (end <= isize::MAX as usize).then_some(start..end)
+/// The section table of an ELF file, in bytes from its start.
+fn section_table(header: &ElfHeader) -> Option<Range<usize>> {
+    range(
+        header.e_shoff,
+        u64::from(header.e_shnum) * SIZEOF_SHDR as u64,
+    )
 }
 
-/// The size of an ELF file: to the end of the section table (`table_end`), the program headers or the last section.
-fn elf_size(header: &[u8], table_end: usize, sections: &[u8]) -> Option<usize> {
-    let segments = usize::from(half(header, 56)?) * PROGRAM_HEADER;
-    let mut end = table_end.max(size_at(header, 32)?.checked_add(segments)?);
-    for section in sections.chunks_exact(SECTION_HEADER) {
-        if word(section, 4)? != NO_BITS {
-            end = end.max(size_at(section, 24)?.checked_add(size_at(section, 32)?)?);
-        }
+/// The size of an ELF file: to the end of the section table, of the program headers or of the last section.
+fn elf_size(header: &ElfHeader, table: &Range<usize>, sections: &[u8]) -> Option<usize> {
+    let sections = match usize::from(header.e_shnum) {
+        0 => Vec::new(),
+        count => SectionHeader::parse_from(sections, 0, count, image::CONTEXT).ok()?,
+    };
+    let segments = u64::from(header.e_phnum) * SIZEOF_PHDR as u64;
+    let mut end = table.end.max(range(header.e_phoff, segments)?.end);
+    for section in sections
+        .iter()
+        .filter(|section| section.sh_type != SHT_NOBITS)
+    {
+        end = end.max(range(section.sh_offset, section.sh_size)?.end);
     }
-    (end <= isize::MAX as usize).then_some(end)
+    Some(end)
+}
+
+/// A range of a file that is in memory. `None`: it is larger than the memory.
+fn range(offset: u64, size: u64) -> Option<Range<usize>> {
+    let end = usize::try_from(offset.checked_add(size)?).ok()?;
+    (end <= isize::MAX as usize).then_some(offset as usize..end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::image::tests::fixture;
     use super::*;
+    use byteorder::{ByteOrder, LittleEndian};
 
     const PTX: u16 = 1;
     const CUBIN: u16 = 2;

@@ -98,7 +98,7 @@ pub fn load(driver: &Driver, context: CUcontext, library: CUlibrary) -> Vec<Exec
 }
 
 /// The module of a library in the current context. Loads it if necessary.
-fn module_of(driver: &Driver, library: CUlibrary) -> Result<CUmodule, Error> {
+pub fn module_of(driver: &Driver, library: CUlibrary) -> Result<CUmodule, Error> {
     let mut handle = CUmodule::NULL;
     // SAFETY: a handle of a library that is loaded; writes the module.
     let result = unsafe { (driver.cuLibraryGetModule)(&raw mut handle, library) };

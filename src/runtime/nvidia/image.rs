@@ -23,7 +23,7 @@ const MACHINE: u16 = 190;
 const DEFAULT_VERSION: u64 = 11;
 /// In `st_other`: the function is a kernel.
 const ENTRY: u8 = 0x10;
-const CONTEXT: Ctx = Ctx {
+pub const CONTEXT: Ctx = Ctx {
     container: Container::Big,
     le: Endian::Little,
 };

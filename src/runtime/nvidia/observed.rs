@@ -118,23 +118,13 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
     match image::read(cubin, registry::base(n)) {
         Ok(None) => {}
         Ok(Some(image)) => {
-            let executable = ExecutableId::Cuda(n);
             registry.context_mut(context);
             registry.modules.push(Module {
-                executable,
                 id,
-                is_loading: registry::is_loading(),
-                context,
-                handle: None,
-                library: None,
-                may_be_unused: false,
-                image: image.into(),
-                located: None,
-                copies: None,
-                is_prepared: !registry::is_loading(),
+                ..Module::new(n, context, image.into())
             });
             drop(registry);
-            registry::add_loaded(executable);
+            registry::add_loaded(ExecutableId::Cuda(n));
             if let Some(drain) = observers::drain() {
                 drain.code_loaded();
             }

@@ -64,6 +64,25 @@ pub struct Module {
     pub is_prepared: bool,
 }
 
+impl Module {
+    /// Module `n`, of which only the image is known.
+    pub fn new(n: u32, context: CUcontext, image: Arc<Image>) -> Module {
+        Module {
+            executable: ExecutableId::Cuda(n),
+            id: n,
+            is_loading: is_loading(),
+            context,
+            handle: None,
+            library: None,
+            may_be_unused: false,
+            image,
+            located: None,
+            copies: None,
+            is_prepared: !is_loading(),
+        }
+    }
+}
+
 /// A context.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
@@ -90,6 +109,19 @@ pub struct Unprepared {
     pub is_new_context: bool,
     /// It is being loaded.
     pub is_claimed: bool,
+}
+
+impl Unprepared {
+    /// A pair of the calling thread.
+    fn new(context: CUcontext, library: CUlibrary, is_new_context: bool) -> Unprepared {
+        Unprepared {
+            context,
+            library,
+            thread: threads::thread_id(),
+            is_new_context,
+            is_claimed: false,
+        }
+    }
 }
 
 /// A library. It may be loaded in each context.
@@ -252,13 +284,7 @@ impl Registry {
         let libraries = self.libraries.iter();
         let counting = libraries
             .filter(|library| library.counting == Counting::Yes && !library.is_closing)
-            .map(|library| Unprepared {
-                context: handle,
-                library: library.handle,
-                thread: threads::thread_id(),
-                is_new_context: true,
-                is_claimed: false,
-            });
+            .map(|library| Unprepared::new(handle, library.handle, true));
         self.unprepared.extend(counting);
     }
 
@@ -275,13 +301,7 @@ impl Registry {
         });
         if counting == Counting::Yes {
             let contexts = self.contexts.iter().filter(|context| !context.is_closing);
-            let contexts = contexts.map(|context| Unprepared {
-                context: context.handle,
-                library: handle,
-                thread: threads::thread_id(),
-                is_new_context: false,
-                is_claimed: false,
-            });
+            let contexts = contexts.map(|context| Unprepared::new(context.handle, handle, false));
             self.unprepared.extend(contexts);
         }
     }

@@ -32,7 +32,7 @@ pub fn begin(driver: &'static Driver, limit: Duration) -> Box<dyn Wait> {
 }
 
 /// These modules are about to be unloaded: waits once for the kernels of their contexts. If kernels still run at the time
-/// limit, what they count in the modules is lost, which is reported.
+/// limit, their later counts in the modules are lost, which is reported.
 pub fn before_unloading(modules: &[ExecutableId]) {
     let (mut contexts, mut ids): (Vec<CUcontext>, Vec<u32>) = {
         let registry = registry();

@@ -6,7 +6,7 @@
 //! context. The driver then loads those that the program has not used there: they have counted nothing, and get no profile.
 
 use super::code::{Code, Content, Counting, Damage};
-use super::driver::{self, Current, Driver, check};
+use super::driver::{self, Current, Driver};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
 use super::{handles, prepare, primary, transfer};
@@ -223,14 +223,7 @@ fn add(
     let (_current, _) = transfer::enter(driver, context)?;
     let (handle, library) = match source {
         Source::Module(handle) => (handle, None),
-        Source::Library(library) => {
-            let mut handle = CUmodule::NULL;
-            // SAFETY: a library that is loaded; writes the module of the current context.
-            check("cuLibraryGetModule", unsafe {
-                (driver.cuLibraryGetModule)(&raw mut handle, library)
-            })?;
-            (handle, Some(library))
-        }
+        Source::Library(library) => (handles::module_of(driver, library)?, Some(library)),
     };
     let n = registry().next();
     let mut images = Vec::new();
@@ -245,21 +238,17 @@ fn add(
         1 => images.pop(),
         _ => images.into_iter().find(is_right),
     };
-    let executable = ExecutableId::Cuda(n);
-    registry().modules.push(Module {
-        executable,
-        id: n,
-        is_loading: library.is_some() && registry::is_loading(),
-        context,
-        handle: Some(handle),
-        library,
-        may_be_unused: library.is_some(),
-        image: Arc::new(image.ok_or(Unread::NoImage)?),
-        located: None,
-        copies: None,
-        // A library's kernels may have run.
-        is_prepared: library.is_some() && !registry::is_loading(),
-    });
+    let image = image.ok_or(Unread::NoImage)?;
+    let mut module = Module::new(n, context, Arc::new(image));
+    module.handle = Some(handle);
+    module.library = library;
+    module.may_be_unused = library.is_some();
+    if library.is_none() {
+        // It is prepared below.
+        (module.is_loading, module.is_prepared) = (false, false);
+    }
+    let executable = module.executable;
+    registry().modules.push(module);
     if library.is_none() {
         prepare::set_up(driver, executable);
         if let Some(drain) = observers::drain() {

@@ -57,7 +57,7 @@ pub fn register(entry: *const c_void) {
 }
 
 /// The program uses CUDA, and the driver has not called `InitializeInjection`. Reported by the wrapped functions of this
-/// copy, which fill its registry: nothing is collected in the registry of a copy that does not lead.
+/// instance, which fill its registry: nothing is collected in the registry of an instance that does not lead.
 pub fn used() {
     report_untraced();
     guarded(Cost::Counters, (), || {
@@ -75,7 +75,7 @@ pub fn used() {
     });
 }
 
-/// Reports that a program is not traced because CUPTI is used by another copy of devprof.
+/// Reports that a program is not traced because CUPTI is used by another instance of devprof.
 fn report_untraced() {
     guarded(Cost::Dispatches, (), || {
         if HAS_TRACE && settings().is_traced() && lifecycle::is_owner() && !leader::leads() {

@@ -1,5 +1,6 @@
 //! Starts the trace of CUDA.
 
+use super::lifecycle::TRACED;
 use crate::nvidia::subscriber::{self, Unobserved};
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
@@ -10,7 +11,7 @@ use std::sync::Once;
 
 static STARTED: Once = Once::new();
 
-/// Starts it, if a trace was requested. `unobserved`: why CUPTI does not report events to this copy of devprof.
+/// Starts it, if a trace was requested. `unobserved`: why CUPTI does not report events to this instance of devprof.
 pub fn start(unobserved: Option<Unobserved>) {
     if !HAS_TRACE {
         return;
@@ -26,7 +27,7 @@ pub fn start(unobserved: Option<Unobserved>) {
                 ));
                 return;
             }
-            if !trace::start_cuda(pattern) {
+            if !trace::start_cuda(pattern, TRACED) {
                 return;
             }
             match subscriber::trace(trace::cuda_now) {

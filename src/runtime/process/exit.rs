@@ -44,7 +44,7 @@ pub extern "C" fn at_exit() {
     });
 }
 
-/// Waits for what is left of the time limit, which this copy and the one that leads share.
+/// Waits up to the rest of the time limit, which this instance and the one that leads share.
 #[inline(never)]
 fn within_limit(wait: fn(Duration)) {
     let waiting = Waiting::begin();
@@ -52,7 +52,7 @@ fn within_limit(wait: fn(Duration)) {
     wait(waiting.limit.min(left));
 }
 
-/// The exit handler of a copy that does not lead. It also runs when its library is closed. The thread then holds the
+/// The exit handler of an instance that does not lead. It also runs when its library is closed. The thread then holds the
 /// dynamic loader's lock, so the drain does not wait for other threads.
 pub extern "C" fn at_close() {
     leader::request(Request::Closing {});

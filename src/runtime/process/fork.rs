@@ -15,13 +15,13 @@ use crate::trace;
 
 /// The handler of the child.
 pub unsafe extern "C" fn in_child() {
-    // Copies that do not lead may have state that this one does not know.
+    // Instances that do not lead may have state that this one does not know.
     if leader::leads() && lifecycle::is_new_in_child() {
         return;
     }
     guarded(Cost::Counters, (), || {
         let was_draining = snapshot::in_child();
-        // The copy that leads observes the GPU runtimes.
+        // The instance that leads observes the GPU runtimes.
         let may_be_up = leader::request(Request::MayBeUp {}) != 0;
         let is_owner = lifecycle::in_child(!was_draining && !may_be_up);
         if HAS_TRACE {

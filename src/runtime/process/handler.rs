@@ -1,4 +1,4 @@
-//! Handles requests, in the copy that leads.
+//! Handles requests, in the instance that leads.
 
 use super::collect::{collect, set_up_copies};
 use super::cuda_trace;
@@ -223,7 +223,7 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::CudaUsed { is_other } if HAS_CUDA && !subscriber::was_started() => {
             observe_cuda(use_cupti(is_other));
         }
-        // Refused above if this copy has no CUDA.
+        // Refused above if this instance has no CUDA.
         Request::CudaInitializing {} | Request::CudaUsed { .. } => {}
         Request::QueueCreated {
             queue,

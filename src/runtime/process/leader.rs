@@ -1,6 +1,6 @@
-//! Several copies of devprof in one process: the archive in the program and in some of its libraries, and the shared
-//! library. The first copy leads; the others send it their requests. The copies find each other by an ELF note in the
-//! file of each, so symbol visibility does not matter. FFI between the copies.
+//! Several instances of devprof in one process: the archive in the program and in some of its libraries, and the shared
+//! library. The first instance leads; the others send it their requests. The instances find each other by an ELF note in the
+//! file of each, so symbol visibility does not matter. FFI between the instances.
 
 use super::handler;
 use super::request::{KINDS, REFUSED, Request, VERSION};
@@ -8,14 +8,14 @@ use crate::sys::loader;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-/// What the other copies read. `version` is at the same offset in all versions of devprof. The other fields are valid
+/// The state that other instances read. `version` is at the same offset in all versions of devprof. The other fields are valid
 /// only if the version is the same.
 #[repr(C)]
 pub struct Instance {
     version: u32,
-    /// Not 0: this copy leads.
+    /// Not 0: this instance leads.
     leads: AtomicU32,
-    /// Not 0: a trace was requested, and this copy is the one that records it.
+    /// Not 0: a trace was requested, and this instance is the one that records it.
     traces: AtomicU32,
     /// Takes a [`Request`].
     handle: unsafe extern "C" fn(*const Request) -> u64,
@@ -27,9 +27,9 @@ static INSTANCE: Instance = Instance {
     traces: AtomicU32::new(0),
     handle,
 };
-/// The copy that leads, if it is another one.
+/// The instance that leads, if it is another one.
 static LEADER: AtomicPtr<Instance> = AtomicPtr::new(std::ptr::null_mut());
-/// A copy of another version leads. It gets no requests.
+/// An instance of another version leads. It gets no requests.
 static OTHER_VERSION_LEADS: AtomicBool = AtomicBool::new(false);
 
 // A note of type 1 and the name devprof. Its description is the distance to the instance.
@@ -45,15 +45,15 @@ std::arch::global_asm!(
     instance = sym INSTANCE,
 );
 
-/// Which copy leads.
+/// Which instance leads.
 pub enum Leader {
     This,
     Other,
-    /// A copy of another version. It gets no requests.
+    /// An instance of another version. It gets no requests.
     OtherVersion,
 }
 
-/// Finds the copy that leads, or makes this one the leader. Called once, by the constructor: the dynamic linker runs
+/// Finds the instance that leads, or makes this one the leader. Called once, by the constructor: the dynamic linker runs
 /// constructors one after the other.
 pub fn find() -> Leader {
     let mut found = Leader::This;
@@ -82,12 +82,12 @@ pub fn find() -> Leader {
     found
 }
 
-/// Whether this copy leads.
+/// Whether this instance leads.
 pub fn leads() -> bool {
     INSTANCE.leads.load(Ordering::Relaxed) != 0
 }
 
-/// Sends a request to the copy that leads. Returns its answer.
+/// Sends a request to the instance that leads. Returns its answer.
 #[inline(never)]
 pub fn request(request: Request) -> u64 {
     let leader = LEADER.load(Ordering::Acquire);
@@ -105,12 +105,12 @@ pub fn request(request: Request) -> u64 {
     }
 }
 
-/// This copy records the trace.
+/// This instance records the trace.
 pub fn set_traces() {
     INSTANCE.traces.store(1, Ordering::Release);
 }
 
-/// Sends a request to the copy that records the trace, which need not lead. Without one, the answer is 0.
+/// Sends a request to the instance that records the trace, which need not lead. Without one, the answer is 0.
 pub fn request_to_trace(request: Request) -> u64 {
     if INSTANCE.traces.load(Ordering::Relaxed) != 0 {
         return handler::handle(request);
@@ -125,7 +125,7 @@ pub fn request_to_trace(request: Request) -> u64 {
             }
         }
     }
-    // A copy of another version may have a trace.
+    // An instance of another version may have a trace.
     if OTHER_VERSION_LEADS.load(Ordering::Acquire) {
         REFUSED
     } else {
@@ -134,7 +134,7 @@ pub fn request_to_trace(request: Request) -> u64 {
 }
 
 /// # Safety
-/// `request` is a request of a copy of this version.
+/// `request` is a request of an instance of this version.
 unsafe extern "C" fn handle(request: *const Request) -> u64 {
     // SAFETY: the caller's promise. A request begins with its kind (`repr(u32)`).
     unsafe {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_finds_its_own_note() {
+    fn an_instance_finds_its_own_note() {
         let notes = loader::notes(c"devprof", 1);
         assert!(
             notes

@@ -6,12 +6,15 @@
 
 use crate::amd::hsa_runtime::{self, Hsa};
 use crate::amd::queues;
+use crate::amd::traced::TracedHsa;
 use crate::drain::DrainState;
 use crate::drain::kind::{DrainKind, Executables};
 use crate::gpu::owner;
 pub use crate::gpu::owner::is_owner;
 use crate::gpu::runtime::{Error, ExecutableId, IdMap, IdSet, Runtime};
+use crate::gpu::traced::TracedRuntimes;
 use crate::nvidia::cuda_runtime::{self, Cuda};
+use crate::nvidia::traced::TracedCuda;
 use crate::support::diagnostics;
 use crate::support::features::HAS_CUDA;
 use crate::support::settings::settings;
@@ -24,18 +27,18 @@ use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 static LOADED_BY: AtomicU32 = AtomicU32::new(0);
 /// Something has used [`STATE`] since devprof was loaded.
 static WAS_USED: AtomicBool = AtomicBool::new(false);
-/// HSA is initialized, or may be: what hooks and earlier queries have found. A forked child reads this, because it must not
+/// HSA is initialized, or may be, according to hooks and earlier queries. A forked child reads this, because it must not
 /// call HSA: another thread of the parent may have been initializing it.
 static HSA_MAY_BE_UP: AtomicBool = AtomicBool::new(false);
 /// The same for the CUDA driver, which itself forks while it is initialized.
 static CUDA_MAY_BE_UP: AtomicBool = AtomicBool::new(false);
 /// See [`HsaState::initialized_by`].
 static CUDA_INITIALIZED_BY: AtomicU32 = AtomicU32::new(0);
-/// A copy of devprof is ROCr's tool, and reports everything.
+/// An instance of devprof is ROCr's tool, and reports everything.
 static TOOL_OBSERVES: AtomicBool = AtomicBool::new(false);
 /// See [`was_up`].
 static WAS_UP: AtomicBool = AtomicBool::new(false);
-/// A function that devprof interposes was called, in some copy.
+/// A function that devprof interposes was called, in some instance.
 static INTERPOSITION_WORKS: AtomicBool = AtomicBool::new(false);
 
 /// Held through a drain, so that no executable is destroyed during it.
@@ -109,6 +112,13 @@ impl GpuRuntime {
         }
     }
 }
+
+/// The same runtimes, for a trace.
+pub const TRACED: TracedRuntimes = TracedRuntimes {
+    clock: &TracedHsa,
+    hsa: &TracedHsa,
+    cuda: &TracedCuda,
+};
 
 #[derive(Default)]
 struct HsaState {
@@ -241,12 +251,12 @@ fn cuda_is_inherited() -> bool {
     is_inherited(CUDA_INITIALIZED_BY.load(Ordering::Relaxed))
 }
 
-/// Whether a copy of devprof is ROCr's tool.
+/// Whether an instance of devprof is ROCr's tool.
 pub fn tool_observes() -> bool {
     TOOL_OBSERVES.load(Ordering::Relaxed)
 }
 
-/// ROCr has loaded a copy of devprof as its tool: HSA is initialized.
+/// ROCr has loaded an instance of devprof as its tool: HSA is initialized.
 pub fn tool_loaded() {
     TOOL_OBSERVES.store(true, Ordering::Relaxed);
     WAS_UP.store(true, Ordering::Relaxed);
@@ -315,7 +325,7 @@ fn may_be_initialized(hsa: &Option<Result<&Hsa, Error>>) -> bool {
     }
 }
 
-/// The calling thread is about to shut HSA down. Releases what drains have allocated. Until [`end_transition`] nothing
+/// The calling thread is about to shut HSA down. Releases the memory and signals of drains. Until [`end_transition`] nothing
 /// drains.
 pub fn begin_shutdown() {
     // Found before the lock is taken: the search takes the dynamic loader's lock.

@@ -1,5 +1,5 @@
-//! Observes the GPU runtimes: for profiles, sends requests to the copy of devprof that leads; for the trace, calls this copy's
-//! trace.
+//! Observes the GPU runtimes: for profiles, sends requests to the instance of devprof that leads; for the trace, calls
+//! this instance's trace.
 
 use super::cuda;
 use super::leader::request;
@@ -132,7 +132,7 @@ fn register_exit() {
     }
 }
 
-/// Whether calls that were observed in this way are to be reported: interposed functions duplicate what a tool observes.
+/// Whether calls that were observed in this way are to be reported: a tool also observes the calls of interposed functions.
 fn is_reported_by(source: Source) -> bool {
     match source {
         Source::Tool => true,

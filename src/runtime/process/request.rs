@@ -1,12 +1,12 @@
-//! The requests that one copy of devprof sends to the copy that leads ([`super::leader`]).
+//! The requests that one instance of devprof sends to the instance that leads ([`super::leader`]).
 
 use crate::gpu::runtime::ExecutableId;
 
-/// The answer of a copy that does not know a request or cannot handle it.
+/// The answer of an instance that does not know a request or cannot handle it.
 pub const REFUSED: u64 = u64::MAX;
 
-/// Defines the requests and [`VERSION`]. The version is a hash of devprof's version and of this definition, so copies with
-/// different requests have different versions. Copies of the same version pass requests by address, so the layout must not
+/// Defines the requests and [`VERSION`]. The version is a hash of devprof's version and of this definition, so instances with
+/// different requests have different versions. Instances of the same version pass requests by address, so the layout must not
 /// depend on the compiler: all types have `repr`.
 macro_rules! requests {
     ($(#[$all:meta])* { $($(#[$doc:meta])* $kind:literal $name:ident($($field:ident: $type:tt),*);)* }) => {
@@ -47,7 +47,7 @@ requests! {
         5 ShuttingDown();
         /// The call is over.
         6 ShutDown();
-        /// ROCr has loaded a copy as its tool: HSA is initialized, and executables, queues, [`Request::ShuttingDown`]
+        /// ROCr has loaded an instance as its tool: HSA is initialized, and executables, queues, [`Request::ShuttingDown`]
         /// and [`Request::ToolUnloaded`] will be reported in time.
         7 ToolLoaded();
         /// ROCr has unloaded its tool: HSA is shut down.
@@ -64,24 +64,24 @@ requests! {
         13 RegisterExit();
         /// A library is being closed: the drain does not wait for HIP.
         14 Closing();
-        /// The answer is 1 if a copy is ROCr's tool, so that interposed functions have nothing to report.
+        /// The answer is 1 if an instance is ROCr's tool, so that interposed functions have nothing to report.
         15 IsObserved();
-        /// Start or stop the recording of the trace. The answer is 0. This and the next request go to the copy that records
+        /// Start or stop the recording of the trace. The answer is 0. This and the next request go to the instance that records
         /// the trace ([`super::leader::request_to_trace`]).
         16 SetRecording(on: bool);
         /// Wait until everything that was submitted is in the trace. The answer is 0, or 1 if something is missing.
         17 FlushTrace();
-        /// The answer is 1 if this thread is in one of devprof's own copies.
+        /// The answer is 1 if this thread copies memory for devprof.
         18 IsOwnCopy();
-        /// The CUDA driver is being initialized. Refused by a copy without CUDA.
+        /// The CUDA driver is being initialized. Refused by an instance without CUDA.
         19 CudaInitializing();
         /// Instrumented code of CUDA was loaded. The driver may hold its locks.
         20 CodeLoaded();
-        /// The program uses CUDA, and the driver has not loaded devprof; `is_other`: but another tool. The copy that leads
+        /// The program uses CUDA, and the driver has not loaded devprof; `is_other`: but another tool. The instance that leads
         /// has wrapped functions of the driver.
         21 CudaUsed(is_other: bool);
         /// An executable is about to be frozen. The answer is the generation for [`Request::Frozen`]: if the call of one
-        /// copy calls the function of another one, both report it.
+        /// instance calls the function of another one, both report it.
         22 Freezing(executable: ExecutableId);
         /// The CUDA driver is being initialized, or was.
         23 CudaStarting();

@@ -28,7 +28,7 @@ static ANSWERED: AtomicU32 = AtomicU32::new(0);
 /// A request is for a drain that waits for running kernels.
 static WAITS_FOR_KERNELS: AtomicBool = AtomicBool::new(false);
 
-/// What a handler needs and cannot create: the longest time that it waits, and what it reports then.
+/// The data that a handler needs and cannot create: the longest time that it waits, and what it reports then.
 struct Prepared {
     at_signal: (Duration, String),
     at_exec: (Duration, String),

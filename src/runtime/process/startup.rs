@@ -42,7 +42,7 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) -> bool {
         // Exit handlers run in the reverse order of their registration: the drain runs before all earlier handlers.
         leader::request(Request::RegisterExit {});
     } else {
-        // The other copies have pointers to this one.
+        // The other instances have pointers to this one.
         loader::keep_loaded(start as *const c_void);
         handler::register_exit_handler();
         if !sys::exit::at_quick_exit(exit::at_exit) {

@@ -5,7 +5,7 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use crate::amd::tools_variable::with_tool;
-use crate::amd::{api, copy_hooks, tables, tool_hooks, trace_hooks};
+use crate::amd::{api, copy_hooks, intercept, tables, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
@@ -19,19 +19,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether ROCr loads the tools of HSA_TOOLS_LIB if there are tools of rocprofiler-sdk, too.
 const V1_TOOLS: &str = "HSA_TOOLS_ROCPROFILER_V1_TOOLS";
 
-/// This copy is the shared library.
+/// This instance is the shared library.
 static IS_SHARED_LIBRARY: AtomicBool = AtomicBool::new(false);
-/// ROCr has loaded this copy as a tool.
+/// ROCr has loaded this instance as a tool.
 static WAS_LOADED: AtomicBool = AtomicBool::new(false);
-/// This copy's hooks are in ROCr's tables.
+/// This instance's hooks are in ROCr's tables.
 static HAS_HOOKS: AtomicBool = AtomicBool::new(false);
 
-/// Whether this copy is the shared library, not the archive.
+/// Whether this instance is the shared library, not the archive.
 pub fn is_shared_library() -> bool {
     IS_SHARED_LIBRARY.load(Ordering::Relaxed)
 }
 
-/// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
+/// If this instance is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
 /// called by the constructor.
 pub fn register(on_load: *const c_void) {
     // ROCr cannot load an archive as a tool.
@@ -60,7 +60,7 @@ pub fn register(on_load: *const c_void) {
     }
 }
 
-/// ROCr has loaded this copy as a tool, at the end of `hsa_init`.
+/// ROCr has loaded this instance as a tool, at the end of `hsa_init`.
 ///
 /// The shared library's constructor ran before the program's, so its exit handler would run after HIP has
 /// unloaded the code objects. A handler that is registered here runs before.
@@ -101,7 +101,7 @@ pub unsafe fn on_load(table: *mut ApiPrefix) {
         };
         // SAFETY: as above. The slots were found in these tables.
         unsafe { tables::save(core, amd, tool_hooks::queue_function_slots()) };
-        if !trace::start(pattern) {
+        if !trace::start(pattern, lifecycle::TRACED) {
             return trace::calls::turn_off();
         }
         // SAFETY: as above. The tables are saved.
@@ -122,6 +122,7 @@ pub fn on_unload() {
         guarded(Cost::Dispatches, (), || {
             if HAS_TRACE && lifecycle::is_owner() {
                 trace::release();
+                intercept::forget_queues();
             }
         });
     }

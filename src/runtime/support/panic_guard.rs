@@ -23,7 +23,7 @@ pub fn guarded<T>(cost: Cost, otherwise: T, work: impl FnOnce() -> T) -> T {
     guarded_hot(cost, otherwise, work)
 }
 
-/// The same for what a traced launch, copy or marker runs, without the cost of changing the thread's state. `work` reads or
+/// The same for code of a traced launch, copy or marker, without the cost of changing the thread's state. `work` reads or
 /// writes no file and does not sleep, except while it holds [`Uncancelled`].
 pub fn guarded_hot<T>(cost: Cost, otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {

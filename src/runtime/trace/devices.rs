@@ -1,66 +1,54 @@
 //! Finds the agents of the GPU runtimes, and records each of them at its first use.
 
-use super::recorder::{AgentKey, Recorder};
-use crate::amd::gpus;
-use crate::gpu::traced::Agent;
-use crate::nvidia::devices;
+use super::recorder::Recorder;
+use crate::gpu::traced::{Agent, AgentKey};
 use crate::support::diagnostics;
-use hsa_abi::AgentHandle;
 use std::sync::OnceLock;
+use tracefile::format::NO_AGENT;
 
 /// The index of CUDA's first device, after the first use of one: it follows HSA's agents, if HSA is initialized.
 static CUDA_BASE: OnceLock<u32> = OnceLock::new();
 
-/// The number of HSA's agent. `None`: it is neither a GPU nor a CPU.
-pub fn hsa(handle: AgentHandle, to: &mut Recorder) -> Option<usize> {
-    let key = AgentKey::Hsa(handle.0);
+/// The agent's number in the recorder. `None`: it is neither a GPU nor a CPU.
+pub fn number(key: AgentKey, to: &mut Recorder) -> Option<usize> {
     if let Some(known) = to.agents.find(key) {
         return known;
     }
-    let found = match gpus::describe(handle) {
-        Ok(Some(found)) if to.agents.has_index(found.index) => {
-            diagnostics::lost(format_args!(
-                "the trace does not include agent {:#x}: HSA was initialized after CUDA, whose device {} has its number",
-                handle.0, found.index
-            ));
-            None
-        }
-        Ok(found) => found,
-        Err(error) => {
-            diagnostics::lost(format_args!(
-                "the trace does not include agent {:#x}: {error}",
-                handle.0
-            ));
-            None
-        }
+    let runtimes = to.runtimes;
+    let base = match key {
+        AgentKey::Hsa(_) => 0,
+        AgentKey::Cuda(_) => *CUDA_BASE.get_or_init(|| runtimes.hsa.agents().len() as u32),
     };
+    let found = runtimes.of(key).describe(key).map(|found| Agent {
+        index: base + found.index,
+        ..found
+    });
+    let found = found.filter(|found| match key {
+        AgentKey::Hsa(handle) if to.agents.has_index(found.index) => {
+            diagnostics::lost(format_args!(
+                "the trace does not include agent {handle:#x}: HSA was initialized after CUDA, whose device {} has its number",
+                found.index
+            ));
+            false
+        }
+        _ => true,
+    });
     to.add_agent(key, found)
 }
 
-/// The number of HSA's agent if it is a GPU.
-pub fn hsa_gpu(handle: AgentHandle, to: &mut Recorder) -> Option<usize> {
-    hsa(handle, to).filter(|&number| to.agents.get(number).is_gpu)
+/// The agent's number if it is a GPU.
+pub fn gpu(key: AgentKey, to: &mut Recorder) -> Option<usize> {
+    number(key, to).filter(|&number| to.agents.get(number).is_gpu)
 }
 
-/// The index of a CUDA device.
-pub fn cuda_index(device: u32, to: &mut Recorder) -> u32 {
-    let key = AgentKey::Cuda(device);
-    let index = CUDA_BASE.get_or_init(gpus::count) + device;
-    if to.agents.find(key).is_some() {
-        return index;
-    }
-    let mut description = Agent {
-        index,
-        frequency: 1_000_000_000,
-        node: device,
-        is_gpu: true,
-        ..Agent::default()
-    };
-    if let Err(error) = devices::describe(device, &mut description) {
-        diagnostics::lost(format_args!(
-            "the trace does not have the name of CUDA device {device}: {error}"
-        ));
-    }
-    to.add_agent(key, Some(description));
-    index
+/// The index of an agent of HSA, which is not recorded.
+pub fn hsa_index(agent: AgentKey, to: &Recorder) -> Option<u32> {
+    let all = to.runtimes.hsa.agents();
+    let index = all.iter().position(|&known| known == agent)?;
+    Some(index as u32)
+}
+
+/// The agent's index in the trace, [`NO_AGENT`] without one.
+pub fn index(key: AgentKey, to: &mut Recorder) -> u32 {
+    number(key, to).map_or(NO_AGENT, |number| to.agents.get(number).index)
 }

@@ -7,7 +7,6 @@ use super::queues::wakeup;
 use super::recorder::{Recorder, clock, streams};
 use super::session::{self, with_source};
 use super::{calls, copies, cuda, start};
-use crate::amd::intercept;
 use crate::gpu::observers::{ApiCall, CopyCall, Packet, PacketHandler, StartedCopy, TraceObserver};
 use crate::gpu::owner::is_owner;
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -15,7 +14,7 @@ use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use hsa_abi::{AgentHandle, ExecutableHandle, SignalHandle};
 
 pub struct Observer {
-    /// Whether the calling thread copies for a drain, perhaps one of another copy of devprof. A drain calls the functions that
+    /// Whether the calling thread copies for a drain, perhaps one of another instance of devprof. A drain calls the functions that
     /// the trace hooks.
     pub is_own_copy: fn() -> bool,
 }
@@ -210,7 +209,6 @@ pub fn release() {
         session::stop();
         with_source(|dispatches: &mut Dispatches, to| dispatches.release(to));
     }
-    intercept::forget_queues();
 }
 
 #[cfg(test)]

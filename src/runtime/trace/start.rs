@@ -9,7 +9,8 @@ use super::markers::{self, Markers};
 use super::queues::wakeup;
 use super::recorder::{Recorder, clock, streams};
 use super::session::{self, Source};
-use crate::amd::clock as hsa_clock;
+use crate::gpu::runtime::Error;
+use crate::gpu::traced::TracedRuntimes;
 use crate::output::pattern::expand_process;
 use crate::support::diagnostics;
 use crate::support::environment::Values;
@@ -40,12 +41,14 @@ fn belongs_to_parent() -> bool {
 
 /// Begins the trace whose path `pattern` expands to. Called while HSA is being initialized, before any launch, and
 /// called again if HSA is initialized again after a shutdown. Returns whether the process is traced.
-pub fn start(pattern: &OsStr) -> bool {
+pub fn start(pattern: &OsStr, runtimes: TracedRuntimes) -> bool {
     if belongs_to_parent() {
         return false;
     }
+    let hsa = runtimes.clock;
+    let frequency = hsa.frequency();
     if session::is_traced() {
-        let has_same_clock = hsa_clock::clock_frequency().is_ok_and(clock::find);
+        let has_same_clock = frequency.is_ok_and(|frequency| clock::find(hsa, frequency));
         if !has_same_clock {
             diagnostics::lost(
                 "DEVPROF_TRACE: HSA is not traced, because it has another clock than the trace",
@@ -57,20 +60,19 @@ pub fn start(pattern: &OsStr) -> bool {
         // If the thread could not be started before, nothing would create signals.
         return wakeup::has_thread();
     }
-    let frequency = hsa_clock::clock_frequency().map_err(|error| error.to_string());
     if let Ok(frequency) = frequency {
-        clock::find(frequency);
+        clock::find(hsa, frequency);
     }
-    begin(pattern, frequency)
+    begin(pattern, runtimes, frequency)
 }
 
 /// Begins the trace of CUDA, unless HSA's has begun. Called while CUDA is being initialized. Returns whether the process is
 /// traced.
-pub fn start_cuda(pattern: &OsStr) -> bool {
+pub fn start_cuda(pattern: &OsStr, runtimes: TracedRuntimes) -> bool {
     if belongs_to_parent() {
         return false;
     }
-    if !clock::use_default() {
+    if !clock::use_default(runtimes.clock) {
         diagnostics::lost(
             "DEVPROF_TRACE: CUDA is not traced, because this HSA runtime has another clock",
         );
@@ -79,7 +81,7 @@ pub fn start_cuda(pattern: &OsStr) -> bool {
     let is_traced = if session::is_traced() {
         wakeup::has_thread()
     } else {
-        begin(pattern, Ok(1_000_000_000))
+        begin(pattern, runtimes, Ok(1_000_000_000))
     };
     if is_traced {
         cuda::set_traced();
@@ -88,15 +90,16 @@ pub fn start_cuda(pattern: &OsStr) -> bool {
 }
 
 /// Creates the trace and its threads. `frequency`: ticks per second of its clock.
-fn begin(pattern: &OsStr, frequency: Result<u64, String>) -> bool {
+fn begin(pattern: &OsStr, runtimes: TracedRuntimes, frequency: Result<u64, Error>) -> bool {
     let path = expand_process(pattern, &Values::now());
+    let frequency = frequency.map_err(|error| error.to_string());
     let created = frequency.and_then(|frequency| {
         let started = clock::now();
         let unix = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| since.as_nanos() as u64);
         let header = Header::new(std::process::id(), frequency, started, unix);
-        Recorder::create(&path, &header).map_err(|error| error.to_string())
+        Recorder::create(&path, &header, runtimes).map_err(|error| error.to_string())
     });
     let mut recorder = match created {
         Ok(recorder) => recorder,

@@ -306,13 +306,12 @@ fn violations(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
     let mut violations = Vec::new();
     // The layer and the part that a module belongs to: of the parts that its path begins with, the longest.
     let layer_of = |module: &ModulePath| {
-        let path = name(module);
         let parts = layers
             .iter()
             .enumerate()
             .flat_map(|(height, parts)| parts.iter().map(move |part| (height, *part)));
         parts
-            .filter(|(_, part)| path == *part || path.starts_with(&format!("{part}::")))
+            .filter(|(_, part)| is_in(part, module))
             .max_by_key(|(_, part)| part.len())
     };
     for (module, uses) in graph.iter().filter(|(module, _)| !module.is_empty()) {
@@ -411,16 +410,39 @@ pub fn check(root: &str, layers: &[&[&str]], pointers: &[&str]) {
     );
 }
 
-/// Checks that no module in `user` uses a module in `used`, both top-level modules of the crate whose root file is `root`.
-#[track_caller]
-pub fn check_apart(root: &str, user: &str, used: &str) {
-    let is_in = |part: &str, module: &ModulePath| module.first().is_some_and(|first| first == part);
-    for (module, uses) in Crate::read(&workspace().join(root)).graph() {
-        let found = uses.iter().find(|other| is_in(used, other));
-        if let Some(other) = found.filter(|_| is_in(user, &module)) {
-            panic!("{} uses {}", name(&module), name(other));
+/// Whether a module belongs to `part`: it is `part`, or a descendant.
+fn is_in(part: &str, module: &ModulePath) -> bool {
+    name(module) == part || name(module).starts_with(&format!("{part}::"))
+}
+
+/// The modules in `user` that use a module in `used`, although they are not in one of the parts `allowed`; and the allowed
+/// parts that use none.
+fn forbidden_uses(graph: &Graph, user: &str, used: &str, allowed: &[&str]) -> Vec<String> {
+    let mut forbidden = Vec::new();
+    let mut needed = BTreeSet::new();
+    for (module, uses) in graph.iter().filter(|(module, _)| is_in(user, module)) {
+        let part = allowed.iter().find(|part| is_in(part, module));
+        for other in uses.iter().filter(|other| is_in(used, other)) {
+            match part {
+                Some(part) => {
+                    needed.insert(part);
+                }
+                None => forbidden.push(format!("{} uses {}", name(module), name(other))),
+            }
         }
     }
+    let unneeded = allowed.iter().filter(|part| !needed.contains(part));
+    forbidden.extend(unneeded.map(|part| format!("{part} does not use {used}")));
+    forbidden
+}
+
+/// Checks that in `user` only the parts `allowed` use modules in `used`, and that each of them does. All are module paths of
+/// the crate whose root file is `root`.
+#[track_caller]
+pub fn check_users(root: &str, user: &str, used: &str, allowed: &[&str]) {
+    let graph = Crate::read(&workspace().join(root)).graph();
+    let forbidden = forbidden_uses(&graph, user, used, allowed);
+    assert!(forbidden.is_empty(), "{root}:\n{}", forbidden.join("\n"));
 }
 
 /// A crate of the workspace.
@@ -528,6 +550,30 @@ mod tests {
             cycle,
             Some(2),
             "a child that imports its own item from its parent"
+        );
+    }
+
+    #[test]
+    fn only_the_allowed_parts_may_use_a_module() {
+        let graph = Crate::of(&[
+            ("", ""),
+            ("vendor", ""),
+            ("vendor::x", ""),
+            ("user", ""),
+            ("user::allowed::inner", "use crate::vendor::x::f;"),
+            ("user::allowed_not", "use crate::vendor::x::f;"),
+            ("other", "use crate::vendor::x::f;"),
+        ])
+        .graph();
+        let of = |allowed: &[&str]| forbidden_uses(&graph, "user", "vendor", allowed);
+        let outside = "user::allowed_not uses vendor::x";
+        assert_eq!(of(&["user::allowed", "user::allowed_not"]), [""; 0]);
+        assert_eq!(of(&["user::allowed"]), [outside]);
+        assert_eq!(of(&["user"]), [""; 0]);
+        assert_eq!(of(&[]), ["user::allowed::inner uses vendor::x", outside]);
+        assert_eq!(
+            of(&["user::allowed", "user::none"]),
+            [outside, "user::none does not use vendor"]
         );
     }
 

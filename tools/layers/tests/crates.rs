@@ -1,6 +1,6 @@
 //! The layers of all crates of the workspace. [`layers::check`] defines layers.
 
-use layers::{check, check_apart, members};
+use layers::{check, check_users, members};
 
 /// src/runtime/README.md explains the layers.
 #[test]
@@ -31,7 +31,12 @@ fn the_runtime() {
         &["process::handler::EXIT_HANDLER"],
     );
     // The two pipelines are independent.
-    check_apart("src/runtime/lib.rs", "trace", "drain");
+    check_users("src/runtime/lib.rs", "trace", "drain", &[]);
+    // The sources of records that only one vendor's runtime has call that runtime. The rest of the trace knows no vendor: it gets
+    // `gpu::traced::TracedRuntimes`.
+    let of_hsa = ["trace::dispatches", "trace::hsa"];
+    check_users("src/runtime/lib.rs", "trace", "amd", &of_hsa);
+    check_users("src/runtime/lib.rs", "trace", "nvidia", &["trace::cuda"]);
 }
 
 /// The modules of `report` are in the order in which the data passes through them.

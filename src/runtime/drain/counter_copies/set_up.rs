@@ -170,7 +170,7 @@ fn announce(device: Device, copies: &CounterCopies, variable: &Variable) -> Resu
     let descriptor = copies.descriptor();
     let (runtime, agent, limit) = (device.runtime, device.agent, device.limit);
     runtime.write(agent, variable.address, descriptor.as_bytes(), limit)?;
-    // Also makes kernels read what was written, and not what was in the GPU's caches before.
+    // Also invalidates the GPU's caches, so that kernels read the new values.
     if runtime.write_back(agent, limit)? {
         Ok(())
     } else {

@@ -2,14 +2,13 @@
 
 use super::requests::{self, Copy, QUEUES};
 use crate::gpu::observers::Owner;
-use crate::gpu::traced::Agent;
+use crate::gpu::traced::{Agent, AgentKey};
 use crate::trace::devices;
 use crate::trace::hsa;
 use crate::trace::hsa::watched_signals::{self, Completed};
 use crate::trace::recorder::times::{Interval, RecordedTime, ReportedTimes};
-use crate::trace::recorder::{AgentKey, Recorder, clock};
+use crate::trace::recorder::{Recorder, clock};
 use crate::trace::session::{Mark, Progress, Runtime, Source};
-use hsa_abi::AgentHandle;
 use tracefile::format::{Count, MemoryCopy, NO_AGENT, Record, direction, flag};
 
 /// How many copies in flight are polled at a time.
@@ -44,22 +43,7 @@ impl Source for Copies {
         if self.runtime() != Runtime::Usable {
             return Progress::default();
         }
-        let pending = &mut self.pending;
-        let dropped = QUEUES.collect(|(), copy: Option<Copy>| {
-            let Some(copy) = copy else { return };
-            let mut number = |owner| match owner {
-                Owner::Agent(agent) => devices::hsa(AgentHandle(agent.hsa_handle()), to),
-                Owner::Host | Owner::Unknown => None,
-            };
-            let source = number(copy.call.source);
-            let destination = number(copy.call.destination);
-            pending.push(Pending {
-                copy,
-                source,
-                destination,
-            });
-        });
-        to.file.add_to_counter(Count::DroppedCopies, dropped);
+        self.collect(to, devices::number);
         let mut recorded = 0;
         let mut polled = 0;
         self.pending.retain(|pending| {
@@ -94,18 +78,7 @@ impl Source for Copies {
     fn stop(&mut self, to: &mut Recorder) {
         requests::stop();
         // HSA must not be used any more, so new agents are unknown.
-        let known = |owner| match owner {
-            Owner::Agent(agent) => to.agents.find(AgentKey::Hsa(agent.hsa_handle())).flatten(),
-            Owner::Host | Owner::Unknown => None,
-        };
-        let dropped = QUEUES.collect(|(), copy: Option<Copy>| {
-            self.pending.extend(copy.map(|copy| Pending {
-                copy,
-                source: known(copy.call.source),
-                destination: known(copy.call.destination),
-            }));
-        });
-        to.file.add_to_counter(Count::DroppedCopies, dropped);
+        self.collect(to, |agent, to| to.agents.find(agent).flatten());
         for pending in self.pending.drain(..) {
             let end = match pending.copy.call.completion {
                 None => End::Returned,
@@ -132,6 +105,28 @@ impl Source for Copies {
     fn has_recorded(&self, mark: &Mark) -> bool {
         let mut pending = self.pending.iter();
         pending.all(|pending| pending.copy.submit >= mark.time)
+    }
+}
+
+impl Copies {
+    /// Takes the copies that threads have begun. `number` returns the number of an agent in the recorder.
+    fn collect(
+        &mut self,
+        to: &mut Recorder,
+        number: impl Fn(AgentKey, &mut Recorder) -> Option<usize>,
+    ) {
+        let mut number = |owner| match owner {
+            Owner::Agent(agent) => number(AgentKey::Hsa(agent.hsa_handle()), to),
+            Owner::Host | Owner::Unknown => None,
+        };
+        let dropped = QUEUES.collect(|(), copy: Option<Copy>| {
+            self.pending.extend(copy.map(|copy| Pending {
+                copy,
+                source: number(copy.call.source),
+                destination: number(copy.call.destination),
+            }));
+        });
+        to.file.add_to_counter(Count::DroppedCopies, dropped);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::delivery::{self, Cupti};
 use super::launches::{Launch, Launches};
-use crate::gpu::traced::{Kernel, Registers};
+use crate::gpu::traced::{AgentKey, Kernel, Registers};
 use crate::nvidia::activity::{self, Activity, CopyRun, KernelRun, Run, Side};
 use crate::support::diagnostics;
 use crate::sys::threads;
@@ -185,7 +185,7 @@ impl Activities {
         if launch.is_some_and(|launch| launch.id == 0) {
             return;
         }
-        let agent = devices::cuda_index(kernel.run.device, to);
+        let agent = devices::index(AgentKey::Cuda(kernel.run.device), to);
         let queue = self.queue(&kernel.run, agent, to);
         let id = self.kernel(kernel, agent, to);
         let times = Times::of(&kernel.run, is_complete, launch.as_ref(), to.frequency);
@@ -215,7 +215,7 @@ impl Activities {
         let times = Times::of(&copy.run, is_complete, launch.as_ref(), to.frequency);
         self.untimed += u64::from(times.are_missing());
         let mut side = |side| match side {
-            Some(Side::Device(device)) => devices::cuda_index(device, to),
+            Some(Side::Device(device)) => devices::index(AgentKey::Cuda(device), to),
             Some(Side::Host | Side::Unknown) | None => NO_AGENT,
         };
         let (source, destination) = (side(copy.source), side(Some(copy.destination)));

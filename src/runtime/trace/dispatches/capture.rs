@@ -382,7 +382,8 @@ mod tests {
     #[test]
     fn a_thread_that_may_hold_the_loaders_lock_does_not_wait_for_a_signal_forever() {
         let (launch_side, _completion_side) = in_flight::channel();
-        let queue = 0x1000;
+        // Not the address in the test of `packet_origins`, which has the same table.
+        let queue = 0x9000;
         let origins = packet_origins::add(queue, 64);
         let shared = Arc::new(Shared::default());
         let mut capture = Capture::new(launch_side, shared.clone(), 1, origins);

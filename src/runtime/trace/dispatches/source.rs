@@ -8,12 +8,14 @@ use super::packet_origins;
 use super::queue::{HsaSignals, Queue};
 use super::signal_times::SignalTimes;
 use crate::amd::kernels;
-use crate::amd::{cooperative, gpus, intercept, signals};
+use crate::amd::traced::gpus;
+use crate::amd::{cooperative, intercept, signals};
+use crate::gpu::traced::AgentKey;
 use crate::support::diagnostics;
 use crate::trace::devices;
 use crate::trace::hsa::{self, watched_signals};
 use crate::trace::recorder::times::{RecordedTime, ReportedTimes};
-use crate::trace::recorder::{AgentKey, Recorder, clock};
+use crate::trace::recorder::{Recorder, clock};
 use crate::trace::session::{Delivery, Mark, Progress, Runtime, Source, recording};
 use hsa_abi::{AgentHandle, DispatchTime, ExecutableHandle, SignalHandle};
 use std::collections::HashMap;
@@ -133,7 +135,7 @@ impl Dispatches {
         size: u32,
         to: &mut Recorder,
     ) -> Option<Capture> {
-        let agent = devices::hsa_gpu(handle, to)?;
+        let agent = devices::gpu(AgentKey::Hsa(handle.0), to)?;
         let (launch_side, completion_side) = channel();
         let shared = Arc::<Shared>::default();
         let mut queue = Queue::new(completion_side, shared.clone(), agent, size as usize);
@@ -179,8 +181,8 @@ impl Dispatches {
 
     /// Records the kernels of an executable that was frozen.
     pub fn add_kernels(&mut self, executable: ExecutableHandle, to: &mut Recorder) {
-        for handle in gpus::all() {
-            let Some(agent) = devices::hsa_gpu(handle, to) else {
+        for handle in gpus() {
+            let Some(agent) = devices::gpu(AgentKey::Hsa(handle.0), to) else {
                 continue;
             };
             let agent = to.agents.get(agent);

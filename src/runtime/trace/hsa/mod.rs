@@ -2,8 +2,19 @@
 
 pub mod watched_signals;
 
+use super::recorder::times::Interval;
 use super::session::Runtime;
+use hsa_abi::DispatchTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+impl From<DispatchTime> for Interval {
+    fn from(time: DispatchTime) -> Interval {
+        Interval {
+            start: time.start,
+            end: time.end,
+        }
+    }
+}
 
 /// HSA's functions must not be called.
 static STOPPED: AtomicBool = AtomicBool::new(false);

@@ -111,7 +111,7 @@ pub fn changing(signal: SignalHandle) {
     if_in_use(|table| table.changing(&HsaSignals, signal));
 }
 
-/// The calling thread may change the value of a signal, if the value is what it expects. If it does, it calls
+/// The calling thread may change the value of a signal, if it is the expected one. If it does, it calls
 /// [`changed`].
 pub fn comparing(signal: SignalHandle) {
     if_in_use(|table| table.comparing(&HsaSignals, signal));
@@ -479,7 +479,7 @@ impl Table {
         }
     }
 
-    /// The calling thread may change the value of a signal, if the value is what it expects.
+    /// The calling thread may change the value of a signal, if it is the expected one.
     #[inline]
     pub fn comparing(&self, signals: &impl ReadSignal, signal: SignalHandle) {
         for number in self.slots_of(signal) {
@@ -582,7 +582,7 @@ impl Table {
                 Err(now) => state = now,
             }
         };
-        // If `poll` reads what the program or the GPU writes after this call, its compare-and-swap fails.
+        // If `poll` reads a value that the program or the GPU writes after this call, its compare-and-swap fails.
         fence(Ordering::Release);
         let completed = self.read(signals, slot, signal, old);
         let raw = completed.map_or(DispatchTime::default(), |completed| completed.raw);

@@ -329,8 +329,40 @@ fn file_text(to: &mut Recorder, text: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::runtime::Error;
+    use crate::gpu::traced::{Agent, AgentKey, SystemClock, TracedRuntime, TracedRuntimes};
     use tracefile::format::{HEADER_SIZE, Header, RECORD_SIZE, kind};
     use zerocopy::FromBytes;
+
+    /// No agents are used.
+    struct NoRuntime;
+
+    impl TracedRuntime for NoRuntime {
+        fn agents(&self) -> Vec<AgentKey> {
+            Vec::new()
+        }
+        fn numbered(&self, _: u64) -> Option<AgentKey> {
+            None
+        }
+        fn describe(&self, _: AgentKey) -> Option<Agent> {
+            None
+        }
+    }
+
+    impl SystemClock for NoRuntime {
+        fn time(&self) -> u64 {
+            0
+        }
+        fn frequency(&self) -> Result<u64, Error> {
+            Ok(1)
+        }
+    }
+
+    const NO_RUNTIMES: TracedRuntimes = TracedRuntimes {
+        clock: &NoRuntime,
+        hsa: &NoRuntime,
+        cuda: &NoRuntime,
+    };
 
     struct Test {
         _directory: tempfile::TempDir,
@@ -345,7 +377,7 @@ mod tests {
             let directory = tempfile::tempdir().expect("a directory");
             let path = directory.path().join("x.trace");
             let header = Header::new(1, 1, 1, 1);
-            let recorder = Recorder::create(&path, &header).expect("a trace");
+            let recorder = Recorder::create(&path, &header, NO_RUNTIMES).expect("a trace");
             Test {
                 _directory: directory,
                 path,

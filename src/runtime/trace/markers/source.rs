@@ -2,11 +2,10 @@
 
 use super::entries;
 use super::ranges::{Action, Named, Ranges};
-use crate::amd::gpus;
+use crate::gpu::traced::AgentKey;
 use crate::trace::recorder::{Recorder, clock};
 use crate::trace::session::{Progress, Source};
 use crate::trace::{calls, devices};
-use hsa_abi::AgentHandle;
 use tracefile::format::{self, Count, Record, named};
 
 #[derive(Default)]
@@ -55,11 +54,18 @@ impl Source for Markers {
 /// Records a name. A name of a GPU that does not exist is ignored.
 fn record_name(name: &Named, to: &mut Recorder) {
     let (what, id) = match name.action {
-        Action::NameAgent => (named::AGENT, gpus::index(AgentHandle(name.value))),
-        Action::NameDevice => (named::AGENT, gpus::index_of_hip_device(name.value)),
+        Action::NameAgent => {
+            let agent = AgentKey::Hsa(name.value);
+            (named::AGENT, devices::hsa_index(agent, to))
+        }
+        Action::NameDevice => {
+            let agent = to.runtimes.hsa.numbered(name.value);
+            let index = agent.and_then(|agent| devices::hsa_index(agent, to));
+            (named::AGENT, index)
+        }
         Action::NameCudaDevice => {
-            let index = devices::cuda_index(name.value as u32, to);
-            (named::AGENT, Some(index))
+            let agent = to.runtimes.cuda.numbered(name.value);
+            (named::AGENT, agent.map(|agent| devices::index(agent, to)))
         }
         Action::NameStream => {
             let id = name.value as u32;

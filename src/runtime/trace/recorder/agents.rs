@@ -1,17 +1,8 @@
 //! The agents of the trace: GPUs, and CPUs that copies refer to.
 
-use crate::gpu::traced::Agent;
+use crate::gpu::traced::{Agent, AgentKey};
 use std::collections::HashSet;
 use tracefile::format::RECORD_SIZE;
-
-/// Identifies an agent in its GPU runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentKey {
-    /// The handle of HSA's agent.
-    Hsa(u64),
-    /// CUDA's number of the device.
-    Cuda(u32),
-}
 
 #[derive(Default)]
 pub struct Agents {

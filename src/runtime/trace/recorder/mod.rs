@@ -1,5 +1,5 @@
 //! The recorder: the trace file, and the tables to which its records refer: agents, kernels, queues, streams and texts.
-//! Sources of records call it with plain data. It knows no GPU runtime, except for the clock.
+//! Sources of records call it with plain data. It knows GPU runtimes by [`TracedRuntimes`].
 
 mod agents;
 pub mod clock;
@@ -9,9 +9,7 @@ mod kernels;
 pub mod streams;
 pub mod times;
 
-pub use agents::AgentKey;
-
-use crate::gpu::traced::{Agent, Kernel, Registers};
+use crate::gpu::traced::{Agent, AgentKey, Kernel, Registers, TracedRuntimes};
 use crate::sys::env::host_name;
 use agents::Agents;
 use file::TraceFile;
@@ -22,6 +20,7 @@ use tracefile::format::{self, Count, Dispatch, Header, MemoryCopy, Record, flag}
 
 pub struct Recorder {
     pub file: TraceFile,
+    pub runtimes: TracedRuntimes,
     /// Ticks per second of the system clock.
     pub frequency: u64,
     pub agents: Agents,
@@ -36,9 +35,10 @@ pub struct Recorder {
 
 impl Recorder {
     /// Creates the trace file.
-    pub fn create(path: &Path, header: &Header) -> io::Result<Recorder> {
+    pub fn create(path: &Path, header: &Header, runtimes: TracedRuntimes) -> io::Result<Recorder> {
         Ok(Recorder {
             file: TraceFile::create(path, header)?,
+            runtimes,
             frequency: header.frequency.get(),
             agents: Agents::default(),
             kernels: Kernels::default(),

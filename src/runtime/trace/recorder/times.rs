@@ -1,6 +1,5 @@
 //! Selects the start and end time of a dispatch or copy, and their clock, from the times that the GPU runtime reports.
 
-use hsa_abi::DispatchTime;
 use std::ops::RangeInclusive;
 use tracefile::format::flag;
 
@@ -16,15 +15,6 @@ const MAX_DRIFT: u64 = 1_000_000;
 pub struct Interval {
     pub start: u64,
     pub end: u64,
-}
-
-impl From<DispatchTime> for Interval {
-    fn from(time: DispatchTime) -> Interval {
-        Interval {
-            start: time.start,
-            end: time.end,
-        }
-    }
 }
 
 /// The times that the GPU runtime reports for a completed dispatch or copy.

@@ -1,13 +1,47 @@
-//! The descriptions of devices that a trace records.
+//! CUDA as a trace sees it.
 
 use super::driver::{self, OwnCalls, check};
 use crate::gpu::runtime::Error;
-use crate::gpu::traced::Agent;
+use crate::gpu::traced::{Agent, AgentKey, TracedRuntime};
+use crate::support::diagnostics;
 use cuda_abi::driver::*;
 use std::ffi::{CStr, c_char, c_int};
 
-/// Describes the device with this number in this process, if the driver is loaded.
-pub fn describe(number: u32, to: &mut Agent) -> Result<(), Error> {
+pub struct TracedCuda;
+
+impl TracedRuntime for TracedCuda {
+    /// Devices are described when they are used, by their numbers.
+    fn agents(&self) -> Vec<AgentKey> {
+        Vec::new()
+    }
+
+    fn numbered(&self, number: u64) -> Option<AgentKey> {
+        Some(AgentKey::Cuda(number as u32))
+    }
+
+    /// A device whose name is not known is recorded without it.
+    fn describe(&self, agent: AgentKey) -> Option<Agent> {
+        let AgentKey::Cuda(device) = agent else {
+            return None;
+        };
+        let mut description = Agent {
+            index: device,
+            frequency: 1_000_000_000,
+            node: device,
+            is_gpu: true,
+            ..Agent::default()
+        };
+        if let Err(error) = add_properties(device, &mut description) {
+            diagnostics::lost(format_args!(
+                "the trace does not have the name of CUDA device {device}: {error}"
+            ));
+        }
+        Some(description)
+    }
+}
+
+/// Adds the properties of the device with this number in this process, if the driver is loaded.
+fn add_properties(number: u32, to: &mut Agent) -> Result<(), Error> {
     let Some(functions) = driver::devices() else {
         return Ok(());
     };
