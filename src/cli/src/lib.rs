@@ -21,6 +21,7 @@ mod locate;
 pub mod merge;
 mod names;
 mod outfile;
+mod parallel;
 mod paths;
 mod progress;
 mod readable;

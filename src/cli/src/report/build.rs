@@ -112,7 +112,7 @@ pub fn report(
 ) -> Report {
     let files = files(data, select, find);
     let (functions, definitions) = functions(data, &files, naming);
-    let kernels = kernels(data, &functions, traces, naming);
+    let kernels = kernels(data, &functions, &files, traces, naming);
     let mut columns = Vec::new();
     for (index, column) in data.iter().enumerate() {
         columns.push(Column {
@@ -161,7 +161,7 @@ fn kernel_coverage(kernels: &[Kernel]) -> Ratio {
     let counts = kernels.iter().filter_map(|kernel| match kernel.state {
         KernelState::Covered | KernelState::NotInTrace => Some(1),
         KernelState::NeverRan | KernelState::NotCounted => Some(0),
-        KernelState::NotInstrumented | KernelState::Runtime => None,
+        KernelState::NotInstrumented | KernelState::Runtime | KernelState::Ambiguous => None,
     });
     Ratio::of(counts)
 }
@@ -390,26 +390,22 @@ fn add_instance(definition: &mut Definition, instance: &FunctionCoverage) {
 fn kernels(
     data: &[ColumnData],
     functions: &[FunctionCoverage],
+    files: &[File],
     traces: &[Trace],
     naming: Naming,
 ) -> Vec<Kernel> {
-    let mut dispatches: BTreeMap<&str, Dispatches> = BTreeMap::new();
-    for (symbol, own) in traces.iter().flat_map(|trace| &trace.kernels) {
-        dispatches.entry(symbol).or_default().add(own);
-    }
-    let is_traced = !traces.is_empty();
     // Kernels that exist only on architectures that did not run are left out.
     let may_have_run = |function: &FunctionCoverage| {
         let mut cells = function.columns.iter().zip(data);
         cells.any(|(cell, column)| !column.host && matches!(cell, Some(Cell::Count(_))))
     };
-    let counted: BTreeMap<&str, usize> = functions
-        .iter()
-        .enumerate()
-        .filter(|(_, function)| function.kernel && may_have_run(function))
-        .map(|(index, function)| (function.symbol.as_str(), index))
-        .collect();
-    let traced = dispatches.keys().copied();
+    // Kernels in anonymous namespaces of several files have the same symbol.
+    let mut counted: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, function) in functions.iter().enumerate() {
+        if function.kernel && may_have_run(function) {
+            counted.entry(&function.symbol).or_default().push(index);
+        }
+    }
     // Functions of files that are not selected.
     let shown: BTreeSet<&str> = functions.iter().map(|own| own.symbol.as_str()).collect();
     let all = data.iter().filter(|column| !column.host);
@@ -418,44 +414,51 @@ fn kernels(
         .map(|function| crate::names::symbol(&function.name))
         .filter(|symbol| !shown.contains(symbol))
         .collect();
-    let traced = traced.filter(|symbol| !hidden.contains(symbol));
+    let traced = traces.iter().flat_map(|trace| trace.kernels.keys());
+    let traced = traced
+        .map(String::as_str)
+        .filter(|symbol| !hidden.contains(symbol));
     let symbols: BTreeSet<&str> = counted.keys().copied().chain(traced).collect();
-    let kernel = |symbol: &str| {
-        let function = counted.get(symbol).copied();
-        let traced = dispatches.get(symbol);
-        let all = traced.cloned().unwrap_or_default();
-        let by_trace = traces.iter().enumerate().filter(|_| traces.len() > 1);
-        let by_trace = by_trace.filter_map(|(index, trace)| {
-            let own = trace.kernels.get(symbol)?;
-            Some(TracedCalls {
-                trace: index,
-                calls: own.calls,
-                untimed: own.untimed,
-                time: own.time,
-            })
-        });
-        let count = function.and_then(|function| functions[function].count);
-        let state = match (count, traced) {
-            (None, _) if symbol.starts_with("__amd_rocclr_") => KernelState::Runtime,
-            (None, _) => KernelState::NotInstrumented,
-            (Some(0), Some(_)) => KernelState::NotCounted,
-            (Some(0), None) => KernelState::NeverRan,
-            (Some(_), None) if is_traced => KernelState::NotInTrace,
-            (Some(_), _) => KernelState::Covered,
-        };
-        Kernel {
-            name: naming.shown(symbol),
-            symbol: symbol.to_owned(),
-            state,
-            function,
-            calls: is_traced.then_some(all.calls),
-            untimed: all.untimed,
-            time: is_traced.then_some(all.time),
-            by_trace: by_trace.collect(),
-            architectures: all.architectures,
+    let mut kernels = Vec::new();
+    for symbol in symbols {
+        let own = counted.remove(symbol).unwrap_or_default();
+        let name = naming.shown(symbol);
+        if let [] | [_] = own[..] {
+            let function = own.first().copied();
+            kernels.push(kernel(symbol, name, function, functions, traces, true));
+            continue;
         }
-    };
-    let mut kernels: Vec<Kernel> = symbols.into_iter().map(kernel).collect();
+        // The trace does not distinguish them. If only one has counts, all calls are of it.
+        let ran = own
+            .iter()
+            .filter(|&&index| functions[index].count != Some(0));
+        let ran: Vec<usize> = ran.copied().collect();
+        for index in own {
+            let function = &functions[index];
+            let path = files[function.file].location();
+            let file = path.rsplit('/').next().unwrap_or(path);
+            let name = format!("{name} ({file}:{})", function.line);
+            let has_calls = ran == [index];
+            kernels.push(kernel(
+                symbol,
+                name,
+                Some(index),
+                functions,
+                traces,
+                has_calls,
+            ));
+        }
+        if ran.len() != 1
+            && traces
+                .iter()
+                .any(|trace| trace.kernels.contains_key(symbol))
+        {
+            let name = format!("{name} (calls of all kernels of this name)");
+            let mut calls = kernel(symbol, name, None, functions, traces, true);
+            calls.state = KernelState::Ambiguous;
+            kernels.push(calls);
+        }
+    }
     kernels.sort_by_cached_key(|kernel| {
         let mut own = Ratio::default();
         if let Some(function) = kernel.function {
@@ -477,4 +480,48 @@ fn kernels(
         )
     });
     kernels
+}
+
+/// A kernel. `function`: its index in `functions`, if it is instrumented. `has_calls`: the calls of the symbol in the traces are its own.
+fn kernel(
+    symbol: &str,
+    name: String,
+    function: Option<usize>,
+    functions: &[FunctionCoverage],
+    traces: &[Trace],
+    has_calls: bool,
+) -> Kernel {
+    let is_traced = !traces.is_empty();
+    let own = traces.iter().enumerate().filter(|_| has_calls);
+    let own = own.filter_map(|(index, trace)| Some((index, trace.kernels.get(symbol)?)));
+    let own: Vec<(usize, &Dispatches)> = own.collect();
+    let mut all = Dispatches::default();
+    own.iter().for_each(|(_, dispatches)| all.add(dispatches));
+    let by_trace = own.iter().filter(|_| traces.len() > 1);
+    let by_trace = by_trace.map(|(trace, own)| TracedCalls {
+        trace: *trace,
+        calls: own.calls,
+        untimed: own.untimed,
+        time: own.time,
+    });
+    let count = function.and_then(|function| functions[function].count);
+    let state = match count {
+        None if symbol.starts_with("__amd_rocclr_") => KernelState::Runtime,
+        None => KernelState::NotInstrumented,
+        Some(0) if own.is_empty() => KernelState::NeverRan,
+        Some(0) => KernelState::NotCounted,
+        Some(_) if is_traced && own.is_empty() && has_calls => KernelState::NotInTrace,
+        Some(_) => KernelState::Covered,
+    };
+    Kernel {
+        name,
+        symbol: symbol.to_owned(),
+        state,
+        function,
+        calls: (is_traced && has_calls).then_some(all.calls),
+        untimed: all.untimed,
+        time: (is_traced && has_calls).then_some(all.time),
+        by_trace: by_trace.collect(),
+        architectures: all.architectures,
+    }
 }

@@ -144,6 +144,8 @@ pub enum KernelState {
     NotInTrace,
     /// In the trace, but its counts are 0.
     NotCounted,
+    /// The calls of several kernels with the same symbol, which the trace does not distinguish.
+    Ambiguous,
 }
 
 /// A function in the source, with all of its instances if it is a template.

@@ -138,7 +138,7 @@ fn kernels(report: &Report) -> String {
 
 pub fn remark(kernel: &Kernel) -> &'static str {
     match kernel.state {
-        KernelState::Covered => "",
+        KernelState::Covered | KernelState::Ambiguous => "",
         KernelState::NotInstrumented => "  (not instrumented)",
         KernelState::Runtime => "  (part of HIP)",
         KernelState::NeverRan => "  (never ran)",
