@@ -208,6 +208,16 @@ pub fn merge(
         strict: how.strict,
     };
     found.missing.iter().for_each(|what| losses.add(what));
+    if let Some(first) = found.related.first() {
+        let more = match found.related.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (losses.report)(Diagnostic::note(format!(
+            "{}{more}: included, because the program wrote them next to its host profile",
+            first.display()
+        )));
+    }
     let mut inputs = Inputs::default();
     let mut groups: BTreeMap<Key, OutputGroup> = BTreeMap::new();
     std::thread::scope(|scope| {
