@@ -151,7 +151,10 @@ mod tests {
             assert!(!escaped(&painted, false).contains('\u{1b}'));
         }
         assert_eq!(escaped(name, false), safe);
-        assert!(matches!(escaped("größer\n", true), Cow::Borrowed("größer\n")));
+        assert!(matches!(
+            escaped("größer\n", true),
+            Cow::Borrowed("größer\n")
+        ));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod exit;
 mod export;
 mod extract;
 mod flags;
+mod git;
 mod gpus;
 mod inspect;
 pub mod llvm;

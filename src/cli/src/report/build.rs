@@ -2,6 +2,7 @@
 
 use super::column_data::ColumnData;
 use super::counts::sum;
+use super::diff::{self, Changed};
 use super::lines::{self, Position};
 use super::llvm_cov::{Function, Variant};
 use super::model::{
@@ -14,6 +15,7 @@ use super::trace::{Dispatches, Trace};
 use crate::names::Naming;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The counts of conditions (true and false) by their start and end.
@@ -31,14 +33,25 @@ struct FileCounts {
 impl FileCounts {
     /// The counts of a file, from functions of one column. The lines of each variant of a function are computed
     /// separately, because one may skip code that another one compiles.
-    fn of<'a>(functions: impl IntoIterator<Item = &'a Function>, path: &str) -> FileCounts {
+    /// `changed`: only these lines.
+    fn of<'a>(
+        functions: impl IntoIterator<Item = &'a Function>,
+        path: &str,
+        changed: Option<&[RangeInclusive<u32>]>,
+    ) -> FileCounts {
         let mut variants: BTreeMap<Variant, Vec<&Function>> = BTreeMap::new();
         for function in functions {
             variants.entry(function.variant).or_default().push(function);
         }
         let mut counts = FileCounts::default();
         for (variant, functions) in variants {
-            let own = FileCounts::of_variant(&functions, path);
+            let mut own = FileCounts::of_variant(&functions, path, changed);
+            if let Some(changed) = changed {
+                own.lines
+                    .retain(|line, _| diff::overlaps(changed, *line, *line));
+                own.conditions
+                    .retain(|(start, _), _| diff::overlaps(changed, start.0, start.0));
+            }
             if variant.shares_counts {
                 counts.combine(&own, u64::max);
             } else {
@@ -48,12 +61,17 @@ impl FileCounts {
         counts
     }
 
-    fn of_variant(functions: &[&Function], path: &str) -> FileCounts {
+    fn of_variant(
+        functions: &[&Function],
+        path: &str,
+        changed: Option<&[RangeInclusive<u32>]>,
+    ) -> FileCounts {
         let mut counts = FileCounts::default();
         let mut regions = Vec::new();
         for function in functions {
             let here = |file: usize| &*function.files[file] == path;
             let own = function.regions.iter().filter(|(file, _)| here(*file));
+            let is_changed = changed.is_none_or(|changed| function.is_in(path, changed));
             regions.extend(own.map(|(_, region)| *region));
             for (_, branch) in function.branches.iter().filter(|(file, _)| here(*file)) {
                 let condition = (branch.start, branch.end);
@@ -63,6 +81,7 @@ impl FileCounts {
             }
             if let Some((file, position)) = function.definition()
                 && here(file)
+                && is_changed
             {
                 let count = counts.functions.entry(position).or_default();
                 *count = count.saturating_add(function.count);
@@ -101,16 +120,17 @@ impl FileCounts {
     }
 }
 
-/// Builds the report. `find` reads a source file.
+/// Builds the report. `find` reads a source file. `changed`: only these lines.
 pub fn report(
     title: &str,
     data: &[ColumnData],
     traces: &[Trace],
     naming: Naming,
     select: &Select,
+    changed: Option<&Changed>,
     find: impl Fn(&str) -> Source,
 ) -> Report {
-    let files = files(data, select, find);
+    let files = files(data, select, changed, find);
     let (functions, definitions) = functions(data, &files, naming);
     let kernels = kernels(data, &functions, &files, traces, naming);
     let mut columns = Vec::new();
@@ -166,7 +186,12 @@ fn kernel_coverage(kernels: &[Kernel]) -> Ratio {
     Ratio::of(counts)
 }
 
-fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) -> Vec<File> {
+fn files(
+    data: &[ColumnData],
+    select: &Select,
+    changed: Option<&Changed>,
+    find: impl Fn(&str) -> Source,
+) -> Vec<File> {
     // For each file and column, the functions that have code in the file.
     let mut by_file: BTreeMap<Arc<str>, Vec<Vec<&Function>>> = BTreeMap::new();
     let no_functions = || vec![Vec::new(); data.len()];
@@ -185,8 +210,13 @@ fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) ->
         if !select.includes(&path, &source.location) {
             return None;
         }
-        let counts = |own: Vec<_>| (!own.is_empty()).then(|| FileCounts::of(own, &path));
+        let changed = changed.map(|changed| changed.lines(&path, &source));
+        let counts = |own: Vec<_>| (!own.is_empty()).then(|| FileCounts::of(own, &path, changed));
         let counted: Vec<_> = functions.into_iter().map(counts).collect();
+        let has_lines = |own: &FileCounts| !own.lines.is_empty();
+        if changed.is_some() && !counted.iter().flatten().any(has_lines) {
+            return None;
+        }
         let (mut device, mut combined) = (None::<FileCounts>, None::<FileCounts>);
         for (column, own) in data.iter().zip(&counted) {
             let Some(own) = own.as_ref().filter(|_| column.ran) else {
@@ -211,6 +241,7 @@ fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) ->
             combined: combined.as_ref().map(FileCounts::totals),
             lines: lines(data, &counted, device.as_ref()),
             columns,
+            changed: changed.map(<[_]>::to_vec),
             path,
         })
     };
@@ -285,6 +316,10 @@ fn functions(
             let Some(&file) = indices.get(&*function.files[file]) else {
                 continue;
             };
+            let changed = files[file].changed.as_deref();
+            if changed.is_some_and(|changed| !function.is_in(&files[file].path, changed)) {
+                continue;
+            }
             let columns = named.entry((file, position, &function.name));
             columns.or_insert_with(no_functions)[index].push(function);
         }
@@ -300,8 +335,7 @@ fn functions(
         while let Some(((.., name), own)) =
             named.next_if(|((other, at, _), _)| (*other, *at) == (file, position))
         {
-            let path = &files[file].path;
-            let (coverage, on_device, counts) = coverage(data, &own, path, position);
+            let (coverage, on_device, counts) = coverage(data, &own, &files[file], position);
             if on_device {
                 device.get_or_insert_default().add(&counts);
             } else {
@@ -341,7 +375,7 @@ fn functions(
 fn coverage(
     data: &[ColumnData],
     own: &[Vec<&Function>],
-    path: &str,
+    file: &File,
     position: Position,
 ) -> (FunctionCoverage, bool, FileCounts) {
     let mut present = data.iter().zip(own).filter(|(_, own)| !own.is_empty());
@@ -353,7 +387,7 @@ fn coverage(
         ..FunctionCoverage::default()
     };
     for (column, own) in data.iter().zip(own) {
-        let counts = FileCounts::of(own.iter().copied(), path);
+        let counts = FileCounts::of(own.iter().copied(), &file.path, file.changed.as_deref());
         let entered = counts.functions.get(&position).copied();
         let cell = (!own.is_empty()).then(|| cell(column, entered.unwrap_or(0)));
         if !column.host {

@@ -1,5 +1,6 @@
 //! Reads a code object with llvm-cov: the regions and branches of its functions, with the counts of a profile.
 
+use super::diff;
 use super::lines::{Kind, Position, Region};
 use super::mapping::{self, Mapping};
 use crate::llvm::Tool;
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufReader, Read};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -247,6 +249,15 @@ impl Function {
             add(&mut branch.taken, more.taken);
             add(&mut branch.not_taken, more.not_taken);
         }
+    }
+
+    /// Whether it has some of these lines of a file.
+    pub fn is_in(&self, path: &str, lines: &[RangeInclusive<u32>]) -> bool {
+        let mut own = self
+            .regions
+            .iter()
+            .filter(|(file, _)| &*self.files[*file] == path);
+        own.any(|(_, region)| diff::overlaps(lines, region.start.0, region.end.0))
     }
 
     /// The index of the file that it is defined in, and its position there.

@@ -145,6 +145,9 @@ impl Notes {
         let text = "Sources are not at the paths at which they were compiled, so their lines are shown without text. Name their location with `--sources-from DIR` or `--path-map FROM=TO`.";
         let missing = paths(|source| source.missing.is_some());
         self.about(Severity::Warning, text, missing);
+        let text = "Sources are outside of the working tree, so their lines are shown without text. Name their directory with `--sources-from DIR`.";
+        let outside = paths(|source| source.outside);
+        self.about(Severity::Note, text, outside);
         let text = "Sources were changed after the program was built: counts may be shown next to the wrong lines.";
         let changed = paths(|source| source.changed_since);
         self.about(Severity::Warning, text, changed);

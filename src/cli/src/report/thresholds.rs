@@ -54,12 +54,20 @@ fn failure(option: &str, ratio: Ratio, threshold: f64) -> Option<String> {
         None if option == "branches" => None,
         None => Some(format!("there are no {what} in the report, but {required}")),
         Some(percent) if percent >= threshold => None,
-        Some(_) => Some(format!(
-            "{} of the {what} ran ({} of {}), but {required}",
-            ratio.percent_text(),
-            ratio.covered,
-            ratio.total
-        )),
+        Some(percent) => {
+            let rounded = format!("{percent:.1}")
+                .parse()
+                .is_ok_and(|rounded: f64| rounded >= threshold);
+            let shown = if rounded && percent < 99.9 {
+                format!("{percent:.3} %")
+            } else {
+                ratio.percent_text()
+            };
+            Some(format!(
+                "{shown} of the {what} ran ({} of {}), but {required}",
+                ratio.covered, ratio.total
+            ))
+        }
     }
 }
 
@@ -84,6 +92,14 @@ mod tests {
             check(18, 19, 94.8).unwrap(),
             "94.7 % of the lines ran (18 of 19), but --fail-under-lines requires 94.8 %"
         );
+        assert!(check(18, 19, 94.737).unwrap().starts_with("94.737 % of"));
+        assert!(
+            check(15789, 16666, 94.738)
+                .unwrap()
+                .starts_with("94.7 % of")
+        );
+        assert!(check(5, 6, 83.34).unwrap().starts_with("83.3 % of"));
+        assert!(check(5, 6, 83.333_334).unwrap().starts_with("83.3 % of"));
         assert_eq!(check(1, 3, 100.0 / 3.0), None);
         assert_eq!(check(7, 7, 100.0), None);
         assert!(check(9999, 10000, 100.0).unwrap().contains("99.9 %"));
