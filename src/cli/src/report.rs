@@ -141,12 +141,21 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let mut notes = Notes::default();
     let contents = read::read(inputs, how, &mut notes, console)?;
     let mut report = model(options, &title, &contents, &finder)?;
+    if let Some(rev) = &options.diff {
+        notes.note(match report.files.len() {
+            0 => format!("No line with device code was changed since {rev}."),
+            _ => format!("Only the lines that were changed since {rev} are included."),
+        });
+    }
     notes.report(&report, target.has(Format::Lcov));
     // The text that is printed has the notes, so they are not reported as diagnostics.
     let is_printed = matches!(target, Target::Stdout(Format::Text));
     let (notes, is_complete) = notes.finish(is_printed, console);
     report.notes = notes;
-    let failures = options.thresholds.failures(&report);
+    // A change without device code reaches every threshold.
+    let has_lines = options.diff.is_none() || !report.files.is_empty();
+    let failures = has_lines.then(|| options.thresholds.failures(&report));
+    let failures = failures.unwrap_or_default();
     render::write(
         &target,
         &report,
@@ -181,10 +190,7 @@ fn model(
         changed.as_ref(),
         |path| finder.find(path),
     );
-    if let (true, Some(rev)) = (report.files.is_empty(), &options.diff) {
-        bail!("no line with device code was changed since {rev}");
-    }
-    if report.files.is_empty() {
+    if report.files.is_empty() && changed.is_none() {
         bail!(
             "no source file is left: --include and --ignore-filename-regex leave out all of them"
         );
