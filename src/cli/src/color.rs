@@ -4,6 +4,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ffi::OsString;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -111,7 +112,9 @@ pub fn escaped(text: &str, colored: bool) -> Cow<'_, str> {
         let style = paint.style();
         [format!("{style}"), format!("{style:#}")]
     });
-    let sequences: Vec<String> = sequences.filter(|_| colored).collect();
+    let mut sequences: Vec<String> = sequences.filter(|_| colored).collect();
+    // A sequence may be the beginning of another.
+    sequences.sort_by_key(|own| Reverse(own.len()));
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(char) = rest.chars().next() {
