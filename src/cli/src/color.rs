@@ -3,6 +3,8 @@
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ffi::OsString;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -72,15 +74,27 @@ pub enum Paint {
 }
 
 impl Paint {
-    /// The text, in this color if `colored`.
-    pub fn on(self, colored: bool, text: &str) -> String {
-        let style = match self {
+    const ALL: [Paint; 5] = [
+        Paint::Heading,
+        Paint::Good,
+        Paint::Warning,
+        Paint::Error,
+        Paint::Dim,
+    ];
+
+    fn style(self) -> Style {
+        match self {
             Paint::Heading => Style::new().bold(),
             Paint::Good => AnsiColor::Green.on_default(),
             Paint::Warning => AnsiColor::Yellow.on_default().bold(),
             Paint::Error => AnsiColor::Red.on_default().bold(),
             Paint::Dim => Style::new().dimmed(),
-        };
+        }
+    }
+
+    /// The text, in this color if `colored`.
+    pub fn on(self, colored: bool, text: &str) -> String {
+        let style = self.style();
         if !colored {
             return text.to_owned();
         }
@@ -88,9 +102,63 @@ impl Paint {
     }
 }
 
+/// The text with its control characters escaped, so that names in files do not control the terminal. Line feeds and tabs stay, and if
+/// `colored`, the sequences of [`Paint`].
+pub fn escaped(text: &str, colored: bool) -> Cow<'_, str> {
+    if !text.chars().any(controls) {
+        return Cow::Borrowed(text);
+    }
+    let sequences = Paint::ALL.iter().flat_map(|paint| {
+        let style = paint.style();
+        [format!("{style}"), format!("{style:#}")]
+    });
+    let mut sequences: Vec<String> = sequences.filter(|_| colored).collect();
+    // A sequence may be the beginning of another.
+    sequences.sort_by_key(|own| Reverse(own.len()));
+    let mut escaped = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(char) = rest.chars().next() {
+        if let Some(own) = sequences.iter().find(|own| rest.starts_with(*own)) {
+            escaped.push_str(own);
+            rest = &rest[own.len()..];
+            continue;
+        }
+        if controls(char) {
+            escaped.extend(char.escape_unicode());
+        } else {
+            escaped.push(char);
+        }
+        rest = &rest[char.len_utf8()..];
+    }
+    Cow::Owned(escaped)
+}
+
+/// Whether a character controls the terminal, or the direction of the text around it.
+fn controls(char: char) -> bool {
+    let is_layout = matches!(char, '\n' | '\t');
+    let is_direction = matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    is_direction || (char.is_control() && !is_layout)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_own_sequences_reach_the_terminal() {
+        let name = "a\u{1b}]0;title\u{7}\u{1b}[8m\u{9b}2J\u{202e}b\n\tc";
+        let safe = "a\\u{1b}]0;title\\u{7}\\u{1b}[8m\\u{9b}2J\\u{202e}b\n\tc";
+        for paint in Paint::ALL {
+            let painted = escaped(&paint.on(true, name), true).into_owned();
+            assert_eq!(painted, paint.on(true, safe));
+            assert!(!escaped(&painted, false).contains('\u{1b}'));
+        }
+        assert_eq!(escaped(name, false), safe);
+        assert!(matches!(
+            escaped("größer\n", true),
+            Cow::Borrowed("größer\n")
+        ));
+    }
 
     #[test]
     fn the_color_option_is_found_without_clap() {

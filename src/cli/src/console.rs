@@ -1,6 +1,6 @@
 //! What the user sees: results on stdout, diagnostics on stderr.
 
-use crate::color::{Colors, Paint};
+use crate::color::{Colors, Paint, escaped};
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -63,9 +63,9 @@ pub struct Console<'a> {
 }
 
 impl Console<'_> {
-    /// Writes a result to stdout.
+    /// Writes a result to stdout. Control characters are escaped.
     pub(crate) fn print(&mut self, text: &str) -> anyhow::Result<()> {
-        self.print_bytes(text.as_bytes())
+        self.print_bytes(escaped(text, self.colors.stdout).as_bytes())
     }
 
     /// Writes a result that is not text to stdout.
@@ -73,8 +73,9 @@ impl Console<'_> {
         unless_closed(self.out.write_all(bytes)).context("cannot write to stdout")
     }
 
-    /// Writes a result to stderr, because stdout carries data.
+    /// Writes a result to stderr, because stdout carries data. Control characters are escaped.
     pub(crate) fn print_to_stderr(&mut self, text: &str) {
+        let text = escaped(text, self.colors.stderr);
         // There is no other stream on which to report that stderr cannot be written.
         let _ = self.err.write_all(text.as_bytes());
     }

@@ -237,6 +237,8 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
         flags.extend(for_device(&format!("-mllvm={LONG_BRANCHES}")));
     }
     flags.extend(if_used(options, format!("-mllvm={LONG_BRANCHES}")));
+    // It is in the profiles, too, so that a report reads each code object with its own profile.
+    flags.extend(if_used(options, "--build-id".to_owned()));
     Ok(flags)
 }
 

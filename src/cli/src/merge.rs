@@ -19,7 +19,7 @@ use crate::exit::{Outcome, usage};
 use crate::llvm::{self, Llvm, Tool};
 use crate::paths::Found;
 use crate::readable::plural;
-use crate::{outfile, progress};
+use crate::{outfile, parallel, progress};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -28,7 +28,7 @@ use output_group::OutputGroup;
 use profdata::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 #[derive(Args)]
 pub struct Options {
@@ -81,6 +81,10 @@ pub struct Output {
     pub path: PathBuf,
     /// Architectures of the profiles in it.
     pub archs: BTreeSet<Arch>,
+    /// The build ID of the code object or program whose profiles are in it, if it has only those of one.
+    pub build_id: Option<String>,
+    /// One of the files in it.
+    pub first: PathBuf,
     /// Number of files in it.
     pub files: usize,
     /// Number of functions in it. A function with several structures (hashes) counts once per structure.
@@ -95,6 +99,7 @@ pub fn run(options: &Options, console: &mut Console) -> Result<Outcome> {
         expand(&options.files)?,
         &options.output,
         options.how,
+        &|_, _| false,
         &llvm,
         &mut |diagnostic| console.report(&diagnostic),
     )?;
@@ -171,7 +176,8 @@ impl Losses<'_> {
 const MAX_LISTED: usize = 20;
 
 /// Merges the files into `out`, or with [`How::by_arch`] into files
-/// next to it. Damaged files are reported and left out.
+/// next to it. Damaged files are reported and left out. With [`How::by_arch`], raw profiles of an architecture with a build
+/// ID for which `is_apart` returns true have a file of their own.
 ///
 /// # Errors
 /// Nothing could be merged or written. With [`How::strict`], it is also an error if a file or function is left out.
@@ -179,6 +185,7 @@ pub fn merge(
     mut found: Found,
     out: &Path,
     how: How,
+    is_apart: &dyn Fn(&Arch, &str) -> bool,
     llvm: &Llvm,
     report: &mut dyn FnMut(Diagnostic),
 ) -> Result<Merged> {
@@ -201,8 +208,18 @@ pub fn merge(
         strict: how.strict,
     };
     found.missing.iter().for_each(|what| losses.add(what));
+    if let Some(first) = found.related.first() {
+        let more = match found.related.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (losses.report)(Diagnostic::note(format!(
+            "{}{more}: included, because the program wrote them next to its host profile",
+            first.display()
+        )));
+    }
     let mut inputs = Inputs::default();
-    let mut groups: BTreeMap<Option<Arch>, OutputGroup> = BTreeMap::new();
+    let mut groups: BTreeMap<Key, OutputGroup> = BTreeMap::new();
     std::thread::scope(|scope| {
         // Finding LLVM's tools starts several programs. Do that while the files are read.
         scope.spawn(|| {
@@ -213,9 +230,14 @@ pub fn merge(
             match profile::open(path).and_then(|profile| inputs.add(path, profile)) {
                 Err(error) => losses.add(&format!("{}: {error:#}", path.display())),
                 Ok(added) => {
-                    let arch = &inputs.all[added.input].arch;
-                    let group = groups.entry(how.by_arch.then(|| arch.clone()));
-                    group.or_default().add(added, arch);
+                    let input = &inputs.all[added.input];
+                    let arch = &input.arch;
+                    let id = input.build_id.as_ref();
+                    let key = how.by_arch.then(|| {
+                        let own = id.filter(|id| is_apart(arch, id)).cloned();
+                        (arch.clone(), own)
+                    });
+                    groups.entry(key).or_default().add(added, arch);
                 }
             }
             losses.bar.inc(1);
@@ -229,12 +251,9 @@ pub fn merge(
         let dir = std::env::temp_dir();
         format!("cannot create a directory in {}", dir.display())
     })?;
-    let mut written = Vec::new();
-    for (arch, group) in groups {
-        let path = match &arch {
-            Some(arch) => path_of_arch(out, arch),
-            None => out.to_owned(),
-        };
+    let groups: Vec<(Key, OutputGroup)> = groups.into_iter().collect();
+    let outcomes = parallel::map(&groups, |(key, group)| {
+        let path = path_of(out, key);
         let cannot_write = || format!("cannot write {}", path.display());
         if found.has(&path) {
             return Err(usage(format!(
@@ -243,16 +262,25 @@ pub fn merge(
             )));
         }
         let part = outfile::create_temporary(&path).with_context(cannot_write)?;
-        let to = part.path();
-        let outcome = profdata::merge(&group, &inputs, llvm, how.sparse, scratch.path(), to)?;
+        // Closed, because there may be more outputs than a process may have open files.
+        let part = part.into_temp_path();
+        let to: &Path = &part;
+        let scratch = tempfile::tempdir_in(scratch.path()).with_context(cannot_write)?;
+        let outcome = profdata::merge(group, &inputs, llvm, how.sparse, scratch.path(), to)?;
+        let functions = match (group.functions(), outcome.tools.last()) {
+            (Some(functions), _) if outcome.problems.is_empty() && !how.sparse => functions,
+            (_, Some(tool)) if outcome.files > 0 => profdata::functions(tool, to)?,
+            _ => 0,
+        };
+        Ok((path, part, outcome, functions))
+    });
+    let mut written = Vec::new();
+    for ((key, group), outcome) in groups.iter().zip(outcomes) {
+        let (path, part, outcome, functions) = outcome?;
         losses.add_problems(&outcome.problems);
-        let Some(tool) = outcome.tools.last().filter(|_| outcome.files > 0) else {
+        if outcome.files == 0 {
             continue;
-        };
-        let functions = match group.functions() {
-            Some(functions) if outcome.problems.is_empty() && !how.sparse => functions,
-            _ => profdata::functions(tool, to)?,
-        };
+        }
         if let (shared @ 1.., archs) = group.shared() {
             losses.warn(format!(
                 "{}: {} {} in {}, with the same name and hash; the counts are added. --by-arch keeps them apart",
@@ -267,6 +295,8 @@ pub fn merge(
             archs: outcome.archs,
             files: outcome.files,
             tools: outcome.tools,
+            build_id: key.as_ref().and_then(|(_, id)| id.clone()),
+            first: inputs.all[group.inputs[0]].files[0].clone(),
             path,
         };
         written.push((part, output));
@@ -276,8 +306,8 @@ pub fn merge(
         !written.is_empty(),
         "llvm-profdata refused all of the profiles"
     );
-    let keep = |(part, output): (NamedTempFile, Output)| {
-        outfile::commit(part, &output.path)
+    let keep = |(part, output): (TempPath, Output)| {
+        outfile::commit_closed(part, &output.path)
             .with_context(|| format!("cannot write {}", output.path.display()))?;
         Ok(output)
     };
@@ -320,10 +350,19 @@ fn leave_out_duplicates(found: &mut Found) -> Option<Diagnostic> {
     )))
 }
 
-/// `dir/OUT.gfx1100.profdata`
-fn path_of_arch(out: &Path, arch: &Arch) -> PathBuf {
+/// The architecture and build ID of the profiles in an output, if they have outputs of their own.
+type Key = Option<(Arch, Option<String>)>;
+
+/// `dir/OUT.gfx1100.profdata` or `dir/OUT.gfx1100.BUILD.profdata`
+fn path_of(out: &Path, key: &Key) -> PathBuf {
+    let Some((arch, build_id)) = key else {
+        return out.to_owned();
+    };
     let mut name = out.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{arch}"));
+    if let Some(id) = build_id {
+        name.push(format!(".{id}"));
+    }
     if let Some(extension) = out.extension() {
         name.push(".");
         name.push(extension);

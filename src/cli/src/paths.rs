@@ -21,6 +21,8 @@ pub struct Found {
     pub missing: Vec<String>,
     /// Files that an earlier argument names, too.
     pub repeated: Vec<PathBuf>,
+    /// Files that no argument names, which belong to one that is named. They are also in `files`.
+    pub related: Vec<PathBuf>,
     /// The device and inode of each file, and the number of the last argument that names it.
     seen: HashMap<(u64, u64), usize>,
     argument: usize,
@@ -115,6 +117,14 @@ impl Found {
             // A pattern can match a directory and files in it.
             Some(argument) if argument == self.argument => {}
             Some(_) => self.repeated.push(path),
+        }
+    }
+
+    /// Adds a file that belongs to one that is named, unless it is one of these files.
+    pub fn add_related(&mut self, path: &Path) {
+        if !self.has(path) {
+            self.related.push(path.to_owned());
+            self.add_file(path.to_owned());
         }
     }
 

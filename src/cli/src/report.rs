@@ -9,6 +9,7 @@ mod cobertura;
 mod column_data;
 mod counts;
 mod cuda;
+mod diff;
 mod github;
 mod html;
 mod inputs;
@@ -38,6 +39,7 @@ use crate::llvm;
 use crate::names::Naming;
 use anyhow::bail;
 use clap::Args;
+use diff::Changed;
 use inputs::Inputs;
 use model::Report;
 use notes::Notes;
@@ -84,7 +86,14 @@ pub struct Options {
     #[arg(long)]
     host: bool,
     #[command(flatten)]
+    text: text::Options,
+    #[command(flatten)]
     select: select::Options,
+    /// Include only lines that were changed since this commit of the working tree's git repository
+    ///
+    /// Kernels and functions without such lines are left out. Thresholds apply to the lines that are left.
+    #[arg(long, value_name = "REV")]
+    diff: Option<String>,
     #[command(flatten)]
     thresholds: thresholds::Options,
     /// Show what changed since an earlier report: a file of --format json, or a directory that has it
@@ -93,7 +102,9 @@ pub struct Options {
     /// Accept code objects in which clang's default setting counts only one block in eight
     #[arg(long)]
     allow_sampled: bool,
-    /// Search this directory for sources that are not at the paths at which they were compiled
+    /// Search this directory for sources that are not at the paths at which they were compiled, and show sources that are in it
+    ///
+    /// Without it, only sources in the working tree are shown: the git tree of the current directory, or else this directory.
     #[arg(long, value_name = "DIR")]
     sources_from: Vec<PathBuf>,
     /// Replace the prefix FROM of source paths with TO
@@ -117,11 +128,11 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let inputs = Inputs::find(&options.binaries, &options.profile, &options.trace)?;
     target.check()?;
     let title = inputs.title();
-    let finder = Finder {
-        maps: options.path_map.clone(),
-        roots: options.sources_from.clone(),
-        build_time: objects::build_time(&inputs.binaries),
-    };
+    let finder = Finder::new(
+        options.path_map.clone(),
+        options.sources_from.clone(),
+        objects::build_time(&inputs.binaries),
+    );
     let how = read::How {
         llvm: &options.llvm.search()?,
         host: options.host,
@@ -130,13 +141,29 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let mut notes = Notes::default();
     let contents = read::read(inputs, how, &mut notes, console)?;
     let mut report = model(options, &title, &contents, &finder)?;
+    if let Some(rev) = &options.diff {
+        notes.note(match report.files.len() {
+            0 => format!("No line with device code was changed since {rev}."),
+            _ => format!("Only the lines that were changed since {rev} are included."),
+        });
+    }
     notes.report(&report, target.has(Format::Lcov));
     // The text that is printed has the notes, so they are not reported as diagnostics.
     let is_printed = matches!(target, Target::Stdout(Format::Text));
     let (notes, is_complete) = notes.finish(is_printed, console);
     report.notes = notes;
-    let failures = options.thresholds.failures(&report);
-    render::write(&target, &report, &failures, options.open, console)?;
+    // A change without device code reaches every threshold.
+    let has_lines = options.diff.is_none() || !report.files.is_empty();
+    let failures = has_lines.then(|| options.thresholds.failures(&report));
+    let failures = failures.unwrap_or_default();
+    render::write(
+        &target,
+        &report,
+        options.text,
+        &failures,
+        options.open,
+        console,
+    )?;
     thresholds::print(&failures, console);
     Ok(if failures.is_empty() {
         Outcome::of(is_complete)
@@ -152,21 +179,24 @@ fn model(
     contents: &Contents,
     finder: &Finder,
 ) -> anyhow::Result<Report> {
+    let select = options.select.select()?;
+    let changed = options.diff.as_deref().map(Changed::since).transpose()?;
     let mut report = build::report(
         title,
         &contents.columns,
         &contents.traces,
         options.naming,
-        &options.select.select()?,
+        &select,
+        changed.as_ref(),
         |path| finder.find(path),
     );
-    if report.files.is_empty() {
+    if report.files.is_empty() && changed.is_none() {
         bail!(
             "no source file is left: --include and --ignore-filename-regex leave out all of them"
         );
     }
     if let Some(path) = &options.baseline {
-        report.baseline = Some(baseline::compare(path, &report)?);
+        report.baseline = Some(baseline::compare(path, &select, &report)?);
     }
     Ok(report)
 }

@@ -7,6 +7,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod id;
+
+pub use id::CubinId;
+
 /// 0xBA55ED50.
 pub const MAGIC: &[u8] = b"\x50\xed\x55\xba";
 /// Size of the header of a fat binary in bytes.

@@ -9,4 +9,6 @@ pub mod kind;
 pub mod names;
 pub mod reader;
 
-pub use reader::{CounterRanges, Error, Layout, Record, counter_ranges, end, end_of_file, records};
+pub use reader::{
+    CounterRanges, Error, Layout, Record, binary_ids, counter_ranges, end, end_of_file, records,
+};

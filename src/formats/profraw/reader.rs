@@ -169,6 +169,20 @@ impl Layout {
     }
 }
 
+/// The ids in [`Layout::binary_ids`], in hexadecimal. Each one is its length and its bytes, padded to a multiple of 8.
+pub fn binary_ids(mut bytes: &[u8]) -> Vec<String> {
+    let mut ids = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk::<8>() {
+        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let Some(id) = rest.get(..length).filter(|id| !id.is_empty()) else {
+            break;
+        };
+        ids.push(id.iter().map(|byte| format!("{byte:02x}")).collect());
+        bytes = rest.get(length.next_multiple_of(8)..).unwrap_or_default();
+    }
+    ids
+}
+
 /// End of the raw profile at the beginning of `bytes`. The next profile in the file starts there. The value profiles
 /// (`ValueProfData`), one per record with value sites, follow the parts of the layout.
 ///

@@ -145,8 +145,8 @@ impl Runtime for Hsa {
         query::uri(self.api, executable, agent)
     }
 
-    fn has_file_headers(&self) -> bool {
-        true
+    fn build_id(&self, _executable: ExecutableId) -> Option<[u8; 16]> {
+        None
     }
 
     fn largest_piece(&self, agent: AgentId, total: usize) -> usize {

@@ -90,8 +90,11 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
                 Err(defect) => losses.push(Lost::Defect(defect)),
             }
         }
-        let has_header = device.runtime.has_file_headers();
-        let head = has_header.then(|| build_id::head(&code.segments)).flatten();
+        let known = device.runtime.build_id(code.executable);
+        let head = match known {
+            Some(_) => None,
+            None => build_id::head(&code.segments),
+        };
         for range in tables
             .iter()
             .map(|(_, range)| range.clone())
@@ -99,11 +102,11 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
         {
             requests.add(range, &code.segments);
         }
-        all.push((code, tables, head, losses));
+        all.push((code, tables, known, head, losses));
     }
     let copies = requests.copy(device)?;
     let mut read = Vec::new();
-    for (code, tables, head, mut losses) in all {
+    for (code, tables, known, head, mut losses) in all {
         let mut bounds = Vec::new();
         for (layout, range) in tables {
             let found = copies.get(&range).map_err(Lost::from).and_then(|bytes| {
@@ -116,9 +119,10 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
         }
         // If the head could not be copied, the code object only has no build id.
         let bytes = head.and_then(|range| Some((range.start, copies.get(&range).ok()?)));
-        let notes = match bytes {
-            Some((start, bytes)) => build_id::search(start, bytes, &code.segments),
-            None => build_id::Search::None,
+        let notes = match (known, bytes) {
+            (Some(id), _) => build_id::Search::Found(id.to_vec()),
+            (None, Some((start, bytes))) => build_id::search(start, bytes, &code.segments),
+            (None, None) => build_id::Search::None,
         };
         let lost = losses
             .iter()
@@ -150,7 +154,7 @@ impl Tables {
             },
             ..Object::without_tables(self.code)
         };
-        let mut fingerprint = Fingerprint::new();
+        let mut fingerprint = Fingerprint::new(object.binary_id.as_deref().unwrap_or_default());
         match sections(self.bounds, copies, &mut fingerprint) {
             Ok(sections) => object.sections = sections,
             Err(lost) => {

@@ -1,15 +1,18 @@
-//! Identifies the profile of a code object by its functions: their names and structure. It is the same in each run and
-//! on each machine.
+//! Identifies the profile of a code object by its build id, and by the names and structure of its functions: not every code object
+//! has a build id. It is the same in each run and on each machine.
 
 use profraw::format::Format;
 use zerocopy::IntoBytes;
 
-/// 64-bit FNV-1a over the raw version, the names, and the NameRef and FuncHash of each record.
+/// 64-bit FNV-1a over the build id, the raw version, the names, and the NameRef and FuncHash of each record.
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    pub fn new() -> Fingerprint {
-        Fingerprint(0xcbf2_9ce4_8422_2325)
+    /// `build_id`: empty if there is none.
+    pub fn new(build_id: &[u8]) -> Fingerprint {
+        let mut fingerprint = Fingerprint(0xcbf2_9ce4_8422_2325);
+        fingerprint.update(build_id);
+        fingerprint
     }
 
     /// Adds the sections of one table.

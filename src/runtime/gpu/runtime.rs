@@ -274,8 +274,9 @@ pub trait Runtime: Sync {
     /// Where a code object was loaded from, for a message.
     fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String>;
 
-    /// Whether the first segment of a code object begins with the header of its ELF file.
-    fn has_file_headers(&self) -> bool;
+    /// The build id of the executable's code object. `None`: it is in the notes of the ELF file, with whose header the first segment
+    /// begins.
+    fn build_id(&self, executable: ExecutableId) -> Option<[u8; 16]>;
 
     /// Whether an executable is perhaps only loaded because devprof has requested it. It has no profile before it has
     /// counted.

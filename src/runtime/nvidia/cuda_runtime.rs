@@ -268,8 +268,11 @@ impl Runtime for Cuda {
         Some(format!("CUDA module {}", module.id))
     }
 
-    fn has_file_headers(&self) -> bool {
-        false
+    fn build_id(&self, executable: ExecutableId) -> Option<[u8; 16]> {
+        let registry = registry();
+        let module = registry.module(executable);
+        // Without a module, the drain of the executable fails when it reads the counters.
+        Some(module.map_or([0; 16], |module| module.image.id))
     }
 
     fn may_be_unused(&self, executable: ExecutableId) -> bool {

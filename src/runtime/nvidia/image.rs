@@ -80,6 +80,8 @@ pub struct Image {
     pub head: Vec<u8>,
     /// All counters, in ascending order of their ranges, which are adjacent. They follow the head.
     pub counters: Vec<Counters>,
+    /// The build id.
+    pub id: [u8; 16],
     /// One of its kernels. Code without kernels counts nothing.
     pub kernel: Option<CString>,
 }
@@ -240,8 +242,15 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         base,
         head,
         counters,
+        id: id(cubin),
         kernel: kernel.and_then(|name| CString::new(name).ok()),
     }))
+}
+
+fn id(cubin: &[u8]) -> [u8; 16] {
+    let mut id = fatbin::CubinId::new();
+    id.update(cubin);
+    id.finish()
 }
 
 /// The virtual addresses of the parts after the bounds table.

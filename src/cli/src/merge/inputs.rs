@@ -18,6 +18,8 @@ const MAX_SUMS: usize = 64 << 20;
 pub struct Input {
     pub kind: Kind,
     pub arch: Arch,
+    /// In hexadecimal. `None`: the files have none, or are not raw profiles.
+    pub build_id: Option<String>,
     pub files: Vec<PathBuf>,
     /// Files of the same code object can be added to it.
     sum: Option<Sum>,
@@ -67,9 +69,10 @@ impl Inputs {
         let Profile { kind, named, bytes } = profile;
         let version = match kind {
             Kind::Raw(version) if Format::of_version(version).is_some() => version,
-            _ => return Ok(self.push(path, kind, named.unwrap_or(Arch::Unknown), None)),
+            _ => return Ok(self.push(path, kind, named.unwrap_or(Arch::Unknown), None, None)),
         };
         let layout = Layout::read(&bytes)?;
+        let build_id = profraw::binary_ids(&bytes[layout.binary_ids.clone()]).pop();
         let start = (named, bytes[..layout.binary_ids.end].to_vec());
         for &input in self.by_start.get(&start).into_iter().flatten() {
             let Input {
@@ -90,7 +93,7 @@ impl Inputs {
                 }
                 Ok(false) => {
                     let arch = arch.clone();
-                    return Ok(self.push(path, kind, arch, functions));
+                    return Ok(self.push(path, kind, arch, build_id, functions));
                 }
             }
         }
@@ -102,7 +105,7 @@ impl Inputs {
             Arch::Host
         };
         let arch = named.clone().unwrap_or(unnamed);
-        let added = self.push(path, kind, arch, Some(checked.functions));
+        let added = self.push(path, kind, arch, build_id, Some(checked.functions));
         if self.sums + bytes.len() <= MAX_SUMS
             && let Some(sum) = Sum::new(bytes)
         {
@@ -118,11 +121,13 @@ impl Inputs {
         path: &Path,
         kind: Kind,
         arch: Arch,
+        build_id: Option<String>,
         functions: Option<Vec<Function>>,
     ) -> Added {
         self.all.push(Input {
             kind,
             arch,
+            build_id,
             files: vec![path.to_owned()],
             sum: None,
         });

@@ -5,6 +5,7 @@
 use super::model::{
     Change, Comparison, FileChange, FunctionChange, Kind, Ratio, Report, Totals, VERSION,
 };
+use super::select::Select;
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,21 @@ struct Earlier {
     kernel_coverage: Option<Ratio>,
     files: Vec<EarlierFile>,
     functions: Vec<EarlierFunction>,
+    #[serde(default)]
+    kernels: Vec<EarlierKernel>,
+}
+
+#[derive(Deserialize)]
+struct EarlierKernel {
+    state: String,
+    function: Option<usize>,
+}
+
+impl EarlierKernel {
+    /// Whether it counts as covered. See [`super::model::KernelState`].
+    fn has_run(&self) -> bool {
+        matches!(&*self.state, "covered" | "not-in-trace")
+    }
 }
 
 #[derive(Deserialize)]
@@ -49,19 +65,20 @@ impl EarlierFile {
 ///
 /// # Errors
 /// The earlier report cannot be read.
-pub fn compare(path: &Path, report: &Report) -> anyhow::Result<Comparison> {
+pub fn compare(path: &Path, select: &Select, report: &Report) -> anyhow::Result<Comparison> {
     let mut file = path.to_owned();
     if path.is_dir() {
         file.push("report.json");
     }
     let cannot_read = || format!("cannot read the baseline {}", file.display());
     let opened = File::open(&file).with_context(cannot_read)?;
-    let earlier: Earlier = serde_json::from_reader(BufReader::new(opened)).with_context(|| {
-        format!(
-            "{}: not a report that `devprof report --format json` wrote",
-            cannot_read()
-        )
-    })?;
+    let mut earlier: Earlier =
+        serde_json::from_reader(BufReader::new(opened)).with_context(|| {
+            format!(
+                "{}: not a report that `devprof report --format json` wrote",
+                cannot_read()
+            )
+        })?;
     ensure!(
         earlier.format == "devprof report" && earlier.version == VERSION,
         "{}: it is a {:?} of version {}, not a devprof report of version {}",
@@ -70,7 +87,45 @@ pub fn compare(path: &Path, report: &Report) -> anyhow::Result<Comparison> {
         earlier.version,
         VERSION
     );
+    earlier.retain(select);
     Ok(compared(path, &earlier, report))
+}
+
+impl Earlier {
+    /// Leaves out the files that are not selected. The totals become those of the other files.
+    fn retain(&mut self, select: &Select) {
+        let is_selected = |file: &EarlierFile| select.includes(&file.path, file.location());
+        if self.files.iter().all(is_selected) {
+            return;
+        }
+        let selected: Vec<bool> = self.files.iter().map(is_selected).collect();
+        let file = |function: &EarlierFunction| selected.get(function.file) == Some(&true);
+        let kernels: Vec<&EarlierKernel> = self
+            .kernels
+            .iter()
+            .filter(|kernel| {
+                let function = kernel.function.and_then(|index| self.functions.get(index));
+                function.is_some_and(file)
+            })
+            .collect();
+        let ran = |kernel: &&EarlierKernel| u64::from(kernel.has_run());
+        self.kernel_coverage = Some(Ratio::of(kernels.iter().map(ran)));
+        // The files stay, because functions have their indices.
+        for (file, _) in self
+            .files
+            .iter_mut()
+            .zip(&selected)
+            .filter(|(_, selected)| !**selected)
+        {
+            (file.device, file.combined) = (None, None);
+        }
+        self.functions
+            .retain(|function| selected.get(function.file) == Some(&true));
+        self.device = Totals::sum(self.files.iter().filter_map(|file| file.device));
+        let has_host = self.combined.is_some();
+        self.combined =
+            has_host.then(|| Totals::sum(self.files.iter().filter_map(|file| file.combined)));
+    }
 }
 
 fn compared(path: &Path, earlier: &Earlier, report: &Report) -> Comparison {

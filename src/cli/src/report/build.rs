@@ -2,6 +2,7 @@
 
 use super::column_data::ColumnData;
 use super::counts::sum;
+use super::diff::{self, Changed};
 use super::lines::{self, Position};
 use super::llvm_cov::{Function, Variant};
 use super::model::{
@@ -14,6 +15,7 @@ use super::trace::{Dispatches, Trace};
 use crate::names::Naming;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The counts of conditions (true and false) by their start and end.
@@ -31,14 +33,25 @@ struct FileCounts {
 impl FileCounts {
     /// The counts of a file, from functions of one column. The lines of each variant of a function are computed
     /// separately, because one may skip code that another one compiles.
-    fn of<'a>(functions: impl IntoIterator<Item = &'a Function>, path: &str) -> FileCounts {
+    /// `changed`: only these lines.
+    fn of<'a>(
+        functions: impl IntoIterator<Item = &'a Function>,
+        path: &str,
+        changed: Option<&[RangeInclusive<u32>]>,
+    ) -> FileCounts {
         let mut variants: BTreeMap<Variant, Vec<&Function>> = BTreeMap::new();
         for function in functions {
             variants.entry(function.variant).or_default().push(function);
         }
         let mut counts = FileCounts::default();
         for (variant, functions) in variants {
-            let own = FileCounts::of_variant(&functions, path);
+            let mut own = FileCounts::of_variant(&functions, path, changed);
+            if let Some(changed) = changed {
+                own.lines
+                    .retain(|line, _| diff::overlaps(changed, *line, *line));
+                own.conditions
+                    .retain(|(start, _), _| diff::overlaps(changed, start.0, start.0));
+            }
             if variant.shares_counts {
                 counts.combine(&own, u64::max);
             } else {
@@ -48,12 +61,17 @@ impl FileCounts {
         counts
     }
 
-    fn of_variant(functions: &[&Function], path: &str) -> FileCounts {
+    fn of_variant(
+        functions: &[&Function],
+        path: &str,
+        changed: Option<&[RangeInclusive<u32>]>,
+    ) -> FileCounts {
         let mut counts = FileCounts::default();
         let mut regions = Vec::new();
         for function in functions {
             let here = |file: usize| &*function.files[file] == path;
             let own = function.regions.iter().filter(|(file, _)| here(*file));
+            let is_changed = changed.is_none_or(|changed| function.is_in(path, changed));
             regions.extend(own.map(|(_, region)| *region));
             for (_, branch) in function.branches.iter().filter(|(file, _)| here(*file)) {
                 let condition = (branch.start, branch.end);
@@ -63,6 +81,7 @@ impl FileCounts {
             }
             if let Some((file, position)) = function.definition()
                 && here(file)
+                && is_changed
             {
                 let count = counts.functions.entry(position).or_default();
                 *count = count.saturating_add(function.count);
@@ -101,18 +120,19 @@ impl FileCounts {
     }
 }
 
-/// Builds the report. `find` reads a source file.
+/// Builds the report. `find` reads a source file. `changed`: only these lines.
 pub fn report(
     title: &str,
     data: &[ColumnData],
     traces: &[Trace],
     naming: Naming,
     select: &Select,
+    changed: Option<&Changed>,
     find: impl Fn(&str) -> Source,
 ) -> Report {
-    let files = files(data, select, find);
+    let files = files(data, select, changed, find);
     let (functions, definitions) = functions(data, &files, naming);
-    let kernels = kernels(data, &functions, traces, naming);
+    let kernels = kernels(data, &functions, &files, traces, naming);
     let mut columns = Vec::new();
     for (index, column) in data.iter().enumerate() {
         columns.push(Column {
@@ -161,12 +181,17 @@ fn kernel_coverage(kernels: &[Kernel]) -> Ratio {
     let counts = kernels.iter().filter_map(|kernel| match kernel.state {
         KernelState::Covered | KernelState::NotInTrace => Some(1),
         KernelState::NeverRan | KernelState::NotCounted => Some(0),
-        KernelState::NotInstrumented | KernelState::Runtime => None,
+        KernelState::NotInstrumented | KernelState::Runtime | KernelState::Ambiguous => None,
     });
     Ratio::of(counts)
 }
 
-fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) -> Vec<File> {
+fn files(
+    data: &[ColumnData],
+    select: &Select,
+    changed: Option<&Changed>,
+    find: impl Fn(&str) -> Source,
+) -> Vec<File> {
     // For each file and column, the functions that have code in the file.
     let mut by_file: BTreeMap<Arc<str>, Vec<Vec<&Function>>> = BTreeMap::new();
     let no_functions = || vec![Vec::new(); data.len()];
@@ -185,8 +210,13 @@ fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) ->
         if !select.includes(&path, &source.location) {
             return None;
         }
-        let counts = |own: Vec<_>| (!own.is_empty()).then(|| FileCounts::of(own, &path));
+        let changed = changed.map(|changed| changed.lines(&path, &source));
+        let counts = |own: Vec<_>| (!own.is_empty()).then(|| FileCounts::of(own, &path, changed));
         let counted: Vec<_> = functions.into_iter().map(counts).collect();
+        let has_lines = |own: &FileCounts| !own.lines.is_empty();
+        if changed.is_some() && !counted.iter().flatten().any(has_lines) {
+            return None;
+        }
         let (mut device, mut combined) = (None::<FileCounts>, None::<FileCounts>);
         for (column, own) in data.iter().zip(&counted) {
             let Some(own) = own.as_ref().filter(|_| column.ran) else {
@@ -211,6 +241,7 @@ fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) ->
             combined: combined.as_ref().map(FileCounts::totals),
             lines: lines(data, &counted, device.as_ref()),
             columns,
+            changed: changed.map(<[_]>::to_vec),
             path,
         })
     };
@@ -285,6 +316,10 @@ fn functions(
             let Some(&file) = indices.get(&*function.files[file]) else {
                 continue;
             };
+            let changed = files[file].changed.as_deref();
+            if changed.is_some_and(|changed| !function.is_in(&files[file].path, changed)) {
+                continue;
+            }
             let columns = named.entry((file, position, &function.name));
             columns.or_insert_with(no_functions)[index].push(function);
         }
@@ -300,8 +335,7 @@ fn functions(
         while let Some(((.., name), own)) =
             named.next_if(|((other, at, _), _)| (*other, *at) == (file, position))
         {
-            let path = &files[file].path;
-            let (coverage, on_device, counts) = coverage(data, &own, path, position);
+            let (coverage, on_device, counts) = coverage(data, &own, &files[file], position);
             if on_device {
                 device.get_or_insert_default().add(&counts);
             } else {
@@ -341,7 +375,7 @@ fn functions(
 fn coverage(
     data: &[ColumnData],
     own: &[Vec<&Function>],
-    path: &str,
+    file: &File,
     position: Position,
 ) -> (FunctionCoverage, bool, FileCounts) {
     let mut present = data.iter().zip(own).filter(|(_, own)| !own.is_empty());
@@ -353,7 +387,7 @@ fn coverage(
         ..FunctionCoverage::default()
     };
     for (column, own) in data.iter().zip(own) {
-        let counts = FileCounts::of(own.iter().copied(), path);
+        let counts = FileCounts::of(own.iter().copied(), &file.path, file.changed.as_deref());
         let entered = counts.functions.get(&position).copied();
         let cell = (!own.is_empty()).then(|| cell(column, entered.unwrap_or(0)));
         if !column.host {
@@ -390,26 +424,22 @@ fn add_instance(definition: &mut Definition, instance: &FunctionCoverage) {
 fn kernels(
     data: &[ColumnData],
     functions: &[FunctionCoverage],
+    files: &[File],
     traces: &[Trace],
     naming: Naming,
 ) -> Vec<Kernel> {
-    let mut dispatches: BTreeMap<&str, Dispatches> = BTreeMap::new();
-    for (symbol, own) in traces.iter().flat_map(|trace| &trace.kernels) {
-        dispatches.entry(symbol).or_default().add(own);
-    }
-    let is_traced = !traces.is_empty();
     // Kernels that exist only on architectures that did not run are left out.
     let may_have_run = |function: &FunctionCoverage| {
         let mut cells = function.columns.iter().zip(data);
         cells.any(|(cell, column)| !column.host && matches!(cell, Some(Cell::Count(_))))
     };
-    let counted: BTreeMap<&str, usize> = functions
-        .iter()
-        .enumerate()
-        .filter(|(_, function)| function.kernel && may_have_run(function))
-        .map(|(index, function)| (function.symbol.as_str(), index))
-        .collect();
-    let traced = dispatches.keys().copied();
+    // Kernels in anonymous namespaces of several files have the same symbol.
+    let mut counted: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, function) in functions.iter().enumerate() {
+        if function.kernel && may_have_run(function) {
+            counted.entry(&function.symbol).or_default().push(index);
+        }
+    }
     // Functions of files that are not selected.
     let shown: BTreeSet<&str> = functions.iter().map(|own| own.symbol.as_str()).collect();
     let all = data.iter().filter(|column| !column.host);
@@ -418,44 +448,51 @@ fn kernels(
         .map(|function| crate::names::symbol(&function.name))
         .filter(|symbol| !shown.contains(symbol))
         .collect();
-    let traced = traced.filter(|symbol| !hidden.contains(symbol));
+    let traced = traces.iter().flat_map(|trace| trace.kernels.keys());
+    let traced = traced
+        .map(String::as_str)
+        .filter(|symbol| !hidden.contains(symbol));
     let symbols: BTreeSet<&str> = counted.keys().copied().chain(traced).collect();
-    let kernel = |symbol: &str| {
-        let function = counted.get(symbol).copied();
-        let traced = dispatches.get(symbol);
-        let all = traced.cloned().unwrap_or_default();
-        let by_trace = traces.iter().enumerate().filter(|_| traces.len() > 1);
-        let by_trace = by_trace.filter_map(|(index, trace)| {
-            let own = trace.kernels.get(symbol)?;
-            Some(TracedCalls {
-                trace: index,
-                calls: own.calls,
-                untimed: own.untimed,
-                time: own.time,
-            })
-        });
-        let count = function.and_then(|function| functions[function].count);
-        let state = match (count, traced) {
-            (None, _) if symbol.starts_with("__amd_rocclr_") => KernelState::Runtime,
-            (None, _) => KernelState::NotInstrumented,
-            (Some(0), Some(_)) => KernelState::NotCounted,
-            (Some(0), None) => KernelState::NeverRan,
-            (Some(_), None) if is_traced => KernelState::NotInTrace,
-            (Some(_), _) => KernelState::Covered,
-        };
-        Kernel {
-            name: naming.shown(symbol),
-            symbol: symbol.to_owned(),
-            state,
-            function,
-            calls: is_traced.then_some(all.calls),
-            untimed: all.untimed,
-            time: is_traced.then_some(all.time),
-            by_trace: by_trace.collect(),
-            architectures: all.architectures,
+    let mut kernels = Vec::new();
+    for symbol in symbols {
+        let own = counted.remove(symbol).unwrap_or_default();
+        let name = naming.shown(symbol);
+        if let [] | [_] = own[..] {
+            let function = own.first().copied();
+            kernels.push(kernel(symbol, name, function, functions, traces, true));
+            continue;
         }
-    };
-    let mut kernels: Vec<Kernel> = symbols.into_iter().map(kernel).collect();
+        // The trace does not distinguish them. If only one has counts, all calls are of it.
+        let ran = own
+            .iter()
+            .filter(|&&index| functions[index].count != Some(0));
+        let ran: Vec<usize> = ran.copied().collect();
+        for index in own {
+            let function = &functions[index];
+            let path = files[function.file].location();
+            let file = path.rsplit('/').next().unwrap_or(path);
+            let name = format!("{name} ({file}:{})", function.line);
+            let has_calls = ran == [index];
+            kernels.push(kernel(
+                symbol,
+                name,
+                Some(index),
+                functions,
+                traces,
+                has_calls,
+            ));
+        }
+        if ran.len() != 1
+            && traces
+                .iter()
+                .any(|trace| trace.kernels.contains_key(symbol))
+        {
+            let name = format!("{name} (calls of all kernels of this name)");
+            let mut calls = kernel(symbol, name, None, functions, traces, true);
+            calls.state = KernelState::Ambiguous;
+            kernels.push(calls);
+        }
+    }
     kernels.sort_by_cached_key(|kernel| {
         let mut own = Ratio::default();
         if let Some(function) = kernel.function {
@@ -477,4 +514,48 @@ fn kernels(
         )
     });
     kernels
+}
+
+/// A kernel. `function`: its index in `functions`, if it is instrumented. `has_calls`: the calls of the symbol in the traces are its own.
+fn kernel(
+    symbol: &str,
+    name: String,
+    function: Option<usize>,
+    functions: &[FunctionCoverage],
+    traces: &[Trace],
+    has_calls: bool,
+) -> Kernel {
+    let is_traced = !traces.is_empty();
+    let own = traces.iter().enumerate().filter(|_| has_calls);
+    let own = own.filter_map(|(index, trace)| Some((index, trace.kernels.get(symbol)?)));
+    let own: Vec<(usize, &Dispatches)> = own.collect();
+    let mut all = Dispatches::default();
+    own.iter().for_each(|(_, dispatches)| all.add(dispatches));
+    let by_trace = own.iter().filter(|_| traces.len() > 1);
+    let by_trace = by_trace.map(|(trace, own)| TracedCalls {
+        trace: *trace,
+        calls: own.calls,
+        untimed: own.untimed,
+        time: own.time,
+    });
+    let count = function.and_then(|function| functions[function].count);
+    let state = match count {
+        None if symbol.starts_with("__amd_rocclr_") => KernelState::Runtime,
+        None => KernelState::NotInstrumented,
+        Some(0) if own.is_empty() => KernelState::NeverRan,
+        Some(0) => KernelState::NotCounted,
+        Some(_) if is_traced && own.is_empty() && has_calls => KernelState::NotInTrace,
+        Some(_) => KernelState::Covered,
+    };
+    Kernel {
+        name,
+        symbol: symbol.to_owned(),
+        state,
+        function,
+        calls: (is_traced && has_calls).then_some(all.calls),
+        untimed: all.untimed,
+        time: (is_traced && has_calls).then_some(all.time),
+        by_trace: by_trace.collect(),
+        architectures: all.architectures,
+    }
 }

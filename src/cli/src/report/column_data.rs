@@ -3,11 +3,10 @@
 use super::llvm_cov::{self, Function, Variant};
 use super::objects::{Object, ObjectGroup};
 use crate::llvm::Tool;
+use crate::parallel;
 use indicatif::ProgressBar;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
 
 /// The coverage data of an architecture or of the host.
 #[derive(Debug, Default)]
@@ -43,27 +42,28 @@ impl ColumnData {
         let mut data = ColumnData {
             name: column.name.clone(),
             host: column.host,
-            ran: column.profile.is_some(),
+            ran: column.ran,
             objects: objects.len(),
             ..ColumnData::default()
         };
-        let profile = column.profile.map(PathBuf::as_path);
-        let mut functions = Vec::new();
+        let mut functions: Vec<(Option<&Path>, Function)> = Vec::new();
         let mut mismatched = Vec::new();
-        for (object, read) in objects
-            .iter()
-            .zip(read_all(objects, profile, llvm_cov, bar))
-        {
+        let read = parallel::map(objects, |(object, profile)| {
+            let read = llvm_cov::read(llvm_cov, &object.path, *profile);
+            bar.inc(1);
+            read
+        });
+        for ((object, profile), read) in objects.iter().zip(read) {
             data.kernels.extend(object.kernels.iter().cloned());
             match read {
                 Ok(read) => {
-                    functions.extend(read.functions);
+                    functions.extend(read.functions.into_iter().map(|own| (*profile, own)));
                     mismatched.push((*object, read.mismatched));
                 }
                 Err(error) => data.add_unread(object, &error),
             }
         }
-        let known = functions.iter().map(|function| function.name.clone());
+        let known = functions.iter().map(|(_, function)| function.name.clone());
         let known: HashSet<String> = known.collect();
         for (object, mismatched) in mismatched {
             match read_not_run(object, &mismatched, llvm_cov) {
@@ -71,7 +71,7 @@ impl ColumnData {
                     for function in &mut not_run {
                         function.mismatched = !known.contains(&function.name);
                     }
-                    functions.extend(not_run);
+                    functions.extend(not_run.into_iter().map(|own| (None, own)));
                 }
                 Err(error) => data.add_unread(object, &error),
             }
@@ -79,7 +79,7 @@ impl ColumnData {
             let other_build = other_build.filter(|name| !known.contains(name));
             data.problems.mismatched.extend(other_build);
         }
-        llvm_cov::share_paths(&mut functions, &mut HashMap::new());
+        llvm_cov::share_paths(functions.iter_mut().map(|(_, own)| own));
         data.functions = deduplicated(functions, &mut data.problems.shared);
         data
     }
@@ -105,52 +105,34 @@ fn read_not_run(
     Ok(functions)
 }
 
-/// Reads code objects in parallel. Returns the results in the same order.
-fn read_all(
-    objects: &[&Object],
-    profile: Option<&Path>,
-    llvm_cov: &Tool,
-    bar: &ProgressBar,
-) -> Vec<anyhow::Result<llvm_cov::Object>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut read = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(object) = objects.get(index) else {
-                return read;
-            };
-            read.push((index, llvm_cov::read(llvm_cov, &object.path, profile)));
-            bar.inc(1);
-        }
-    };
-    let threads = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(objects.len());
-    let mut read: Vec<_> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let read = threads.into_iter().map(|thread| thread.join());
-        read.flat_map(Result::unwrap_or_default).collect()
-    });
-    read.sort_by_key(|(index, _)| *index);
-    read.into_iter().map(|(_, read)| read).collect()
-}
-
-/// The functions without duplicates. The profile's counts of a function are already the sum of all code objects. A
-/// function that a code object only declares is kept if no other code object defines it.
-fn deduplicated(functions: Vec<Function>, shared: &mut BTreeSet<String>) -> Vec<Function> {
-    let mut named: BTreeMap<String, Vec<Function>> = BTreeMap::new();
-    for mut function in functions {
+/// The functions without duplicates. The counts of a function in several code objects are added up, unless they are from the same
+/// profile, which has the sum already. A function that a code object only declares is kept if no other code object defines
+/// it.
+fn deduplicated(
+    functions: Vec<(Option<&Path>, Function)>,
+    shared: &mut BTreeSet<String>,
+) -> Vec<Function> {
+    // Each function of a name, with the profiles from which it has counts.
+    type Versions<'a> = Vec<(BTreeSet<Option<&'a Path>>, Function)>;
+    let mut named: BTreeMap<String, Versions> = BTreeMap::new();
+    for (profile, mut function) in functions {
         let known = named.entry(function.name.clone()).or_default();
-        if known.iter().any(|other| other.is_same(&function)) {
+        let same = known.iter_mut().find(|(_, other)| other.is_same(&function));
+        if let Some((profiles, other)) = same {
+            if profiles.insert(profile) {
+                other.add(&function);
+            }
             continue;
         }
         match known.first() {
-            Some(first) if first.mapping.unused && !function.mapping.unused => known.clear(),
-            Some(first) if function.mapping.unused && !first.mapping.unused => continue,
+            Some((_, first)) if first.mapping.unused && !function.mapping.unused => known.clear(),
+            Some((_, first)) if function.mapping.unused && !first.mapping.unused => continue,
             _ => {}
         }
-        let shares_counts = known.iter().any(|other| other.mapping == function.mapping);
+        let shares_counts = profile.is_some()
+            && known.iter().any(|(profiles, other)| {
+                other.mapping == function.mapping && profiles.contains(&profile)
+            });
         if shares_counts && !function.mapping.unused {
             shared.insert(function.name.clone());
         }
@@ -158,7 +140,8 @@ fn deduplicated(functions: Vec<Function>, shared: &mut BTreeSet<String>) -> Vec<
             number: known.len() as u32,
             shares_counts,
         };
-        known.push(function);
+        known.push((BTreeSet::from([profile]), function));
     }
-    named.into_values().flatten().collect()
+    let functions = named.into_values().flatten();
+    functions.map(|(_, function)| function).collect()
 }

@@ -50,6 +50,7 @@ impl Pages<'_> {
             KernelState::Covered,
             KernelState::NotInTrace,
             KernelState::NotCounted,
+            KernelState::Ambiguous,
         ]);
         let not_instrumented = in_state(&[KernelState::NotInstrumented, KernelState::Runtime]);
         let never_ran = in_state(&[KernelState::NeverRan]);
@@ -61,7 +62,7 @@ impl Pages<'_> {
                 (card("Lines", report.device.lines, report.host.map(|host| host.lines)))
                 (card("Branches", report.device.branches, report.host.map(|host| host.branches)))
                 (card("Functions", report.device.functions, report.host.map(|host| host.functions)))
-                (self.kernel_card(ran.len(), in_state(&[KernelState::NotInstrumented]).len(), never_ran.len()))
+                (self.kernel_card(ran.iter().filter(|own| own.state != KernelState::Ambiguous).count(), in_state(&[KernelState::NotInstrumented]).len(), never_ran.len()))
             }
             @if let Some(baseline) = &report.baseline { (self.changes(baseline, sources)?) }
             @if report.columns.len() > 1 { (self.columns()) }

@@ -1,5 +1,6 @@
 //! Reads a code object with llvm-cov: the regions and branches of its functions, with the counts of a profile.
 
+use super::diff;
 use super::lines::{Kind, Position, Region};
 use super::mapping::{self, Mapping};
 use crate::llvm::Tool;
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufReader, Read};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -227,10 +229,35 @@ impl Function {
     pub fn is_same(&self, other: &Function) -> bool {
         let position =
             |(file, region): &(usize, Region)| (*file, region.start, region.end, region.kind);
+        let branch = |(file, branch): &(usize, Branch)| (*file, branch.start, branch.end);
         let (own, others) = (self.regions.iter(), other.regions.iter());
+        let (branches, other_branches) = (self.branches.iter(), other.branches.iter());
         self.mapping == other.mapping
             && self.files == other.files
             && own.map(position).eq(others.map(position))
+            && branches.map(branch).eq(other_branches.map(branch))
+    }
+
+    /// Adds the counts of the same function in another code object.
+    pub fn add(&mut self, other: &Function) {
+        let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
+        add(&mut self.count, other.count);
+        for ((_, region), (_, more)) in self.regions.iter_mut().zip(&other.regions) {
+            add(&mut region.count, more.count);
+        }
+        for ((_, branch), (_, more)) in self.branches.iter_mut().zip(&other.branches) {
+            add(&mut branch.taken, more.taken);
+            add(&mut branch.not_taken, more.not_taken);
+        }
+    }
+
+    /// Whether it has some of these lines of a file.
+    pub fn is_in(&self, path: &str, lines: &[RangeInclusive<u32>]) -> bool {
+        let mut own = self
+            .regions
+            .iter()
+            .filter(|(file, _)| &*self.files[*file] == path);
+        own.any(|(_, region)| diff::overlaps(lines, region.start.0, region.end.0))
     }
 
     /// The index of the file that it is defined in, and its position there.
@@ -241,9 +268,9 @@ impl Function {
 }
 
 /// Makes equal paths share their memory.
-pub fn share_paths(functions: &mut [Function], paths: &mut HashMap<Arc<str>, Arc<str>>) {
-    let files = functions.iter_mut().map(|function| &mut function.files);
-    for path in files.flatten() {
+pub fn share_paths<'a>(functions: impl Iterator<Item = &'a mut Function>) {
+    let mut paths: HashMap<Arc<str>, Arc<str>> = HashMap::new();
+    for path in functions.flat_map(|function| &mut function.files) {
         let known = paths.entry(path.clone());
         *path = known.or_insert_with(|| path.clone()).clone();
     }

@@ -1,61 +1,164 @@
 //! Whether a profile is of the binaries, by the names and hashes of its functions.
 
 use super::mapping;
+use super::notes::Notes;
 use super::objects::ObjectGroup;
 use crate::llvm::Tool;
-use crate::names;
+use crate::merge::Output;
 use crate::readable::{listed, plural};
+use crate::run_log::saved;
+use crate::{names, parallel};
 use anyhow::{Context, bail};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Checks each column.
+/// Checks each column, and adds notes about profiles that are not used. `dirs`: the directories of the profiles.
 ///
 /// # Errors
-/// No function of a profile is in the binaries, or all of them have other hashes there.
-pub fn check(columns: &[ObjectGroup], profdata: &Tool, binaries: &[PathBuf]) -> anyhow::Result<()> {
-    for column in columns {
-        let Some(profile) = column.profile else {
-            continue;
-        };
-        let mut compiled: HashMap<u64, Vec<u64>> = HashMap::new();
-        for object in &column.objects {
-            // Objects that cannot be read are reported later.
-            let bytes = fs::read(&object.path).unwrap_or_default();
-            for (name, mapping) in mapping::functions(&bytes).unwrap_or_default() {
-                if !mapping.unused {
-                    compiled.entry(name).or_default().push(mapping.hash);
-                }
-            }
+/// A column has no profile of its code objects: no function of the profiles is in the binaries, or all of them are of other
+/// builds.
+pub fn check(
+    columns: &[ObjectGroup],
+    profdata: &Tool,
+    binaries: &[PathBuf],
+    dirs: &BTreeSet<PathBuf>,
+    notes: &mut Notes,
+) -> anyhow::Result<()> {
+    let mut of_others = Vec::new();
+    for column in columns.iter().filter(|column| column.ran) {
+        let (unused, is_used) = unused(column, profdata)?;
+        let (builds, programs): (Vec<Unused>, Vec<Unused>) = unused
+            .into_iter()
+            .partition(|profile| profile.relation != Relation::OtherProgram);
+        let name = &column.name;
+        if let (false, Some(profile)) = (is_used, builds.first().or(programs.first())) {
+            bail!(profile.why_nothing_is_left(name, binaries));
         }
-        let profiled = functions(profdata, profile)?;
-        if compiled.is_empty() || profiled.is_empty() {
-            continue;
-        }
-        match relation(&compiled, &profiled) {
-            Relation::Same => {}
-            Relation::OtherBuild => bail!(
-                "the profile of {} is from a different build of {}: no function has the same hash; use the binary that ran, or run this one again",
-                column.name,
-                listed(binaries)
-            ),
-            Relation::OtherProgram => bail!(
-                "the profile of {} is of another program: it has {} ({}), and none is in {}; name the binary or library that ran",
-                column.name,
-                plural(profiled.len(), "function"),
-                names::demangled(&profiled[0].0),
-                listed(binaries)
-            ),
-        }
+        notes.losses(
+            &format!("Profiles of {name} are from different builds of the binaries, so their counts are not included"),
+            builds.iter().map(Unused::files).collect(),
+        );
+        let described =
+            |profile: &Unused| format!("{}: it has {}", profile.files(), profile.functions());
+        of_others.extend(programs.iter().map(described));
     }
+    if of_others.is_empty() {
+        return Ok(());
+    }
+    let other_binaries = match &not_named(binaries, dirs)[..] {
+        [] => String::new(),
+        others => format!(" (the log of the run has {}, too)", listed(others)),
+    };
+    let text = format!(
+        "Profiles are of none of these binaries, so their counts are not included: name their programs and libraries as well{other_binaries}."
+    );
+    notes.warning_about(text, of_others);
     Ok(())
 }
 
-#[derive(Debug, PartialEq, Eq)]
+/// A profile that is not used.
+struct Unused<'a> {
+    output: &'a Output,
+    relation: Relation,
+    /// The name and hash of each function. Not empty.
+    profiled: Vec<(String, u64)>,
+}
+
+impl Unused<'_> {
+    /// Why the report has no counts of this architecture.
+    fn why_nothing_is_left(&self, arch: &str, binaries: &[PathBuf]) -> String {
+        let binaries = listed(binaries);
+        let why = match self.relation {
+            Relation::OtherProgram => {
+                return format!(
+                    "the profile of {arch} is of another program: it has {}, and none is in {binaries}; name the binary or library that ran",
+                    self.functions()
+                );
+            }
+            Relation::OtherHashes => "no function has the same hash".to_owned(),
+            Relation::Same => format!(
+                "its build ID is {}",
+                self.output.build_id.as_deref().unwrap_or_default()
+            ),
+        };
+        format!(
+            "the profile of {arch} is from a different build of {binaries}: {why}; use the binary that ran, or run this one again"
+        )
+    }
+
+    /// The files of the profile.
+    fn files(&self) -> String {
+        let first = self.output.first.display();
+        match self.output.files {
+            1 => first.to_string(),
+            all => format!("{first} and {} more", all - 1),
+        }
+    }
+
+    /// How many functions it has, and the first.
+    fn functions(&self) -> String {
+        let number = plural(self.profiled.len(), "function");
+        format!("{number} ({})", names::demangled(&self.profiled[0].0))
+    }
+}
+
+/// The profiles of a column that none of its objects is read with, and whether others are.
+fn unused<'a>(
+    column: &ObjectGroup<'a>,
+    profdata: &Tool,
+) -> anyhow::Result<(Vec<Unused<'a>>, bool)> {
+    let mut compiled: HashMap<u64, Vec<u64>> = HashMap::new();
+    for (object, _) in &column.objects {
+        // Objects that cannot be read are reported later.
+        let bytes = fs::read(&object.path).unwrap_or_default();
+        for (name, mapping) in mapping::functions(&bytes).unwrap_or_default() {
+            if !mapping.unused {
+                compiled.entry(name).or_default().push(mapping.hash);
+            }
+        }
+    }
+    let others = column.others.map(|output| &*output.path);
+    let has_own = |profile: &Option<&Path>| profile.is_some() && *profile != others;
+    let mut is_used = column.objects.iter().any(|(_, profile)| has_own(profile));
+    let candidates = column.others.iter().chain(&column.unmatched);
+    let candidates: Vec<&Output> = candidates.copied().collect();
+    let profiled = parallel::map(&candidates, |output| functions(profdata, &output.path));
+    let mut unused = Vec::new();
+    for (output, profiled) in candidates.into_iter().zip(profiled) {
+        let profiled = profiled?;
+        let relation = relation(&compiled, &profiled);
+        let is_empty = compiled.is_empty() || profiled.is_empty();
+        if is_empty || (relation == Relation::Same && output.build_id.is_none()) {
+            is_used = true;
+            continue;
+        }
+        unused.push(Unused {
+            output,
+            relation,
+            profiled,
+        });
+    }
+    Ok((unused, is_used))
+}
+
+/// The binaries in the logs of the runs that wrote the profiles, except for those that were named.
+fn not_named(binaries: &[PathBuf], dirs: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let same = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    let named: BTreeSet<PathBuf> = binaries.iter().map(same).collect();
+    // Without a log, or if it cannot be read, the note does not name any.
+    let mut logged = saved::binaries(dirs.iter().map(PathBuf::as_path)).unwrap_or_default();
+    logged.retain(|path| !named.contains(&same(path)));
+    logged
+}
+
+/// The relation of a profile to the binaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
+    /// A function has the same name and hash.
     Same,
-    OtherBuild,
+    /// Functions have the same names.
+    OtherHashes,
     OtherProgram,
 }
 
@@ -65,7 +168,7 @@ fn relation(compiled: &HashMap<u64, Vec<u64>>, profiled: &[(String, u64)]) -> Re
     for (name, hash) in profiled {
         match compiled.get(&names::hash(name)) {
             Some(hashes) if hashes.contains(hash) => return Relation::Same,
-            Some(_) => relation = Relation::OtherBuild,
+            Some(_) => relation = Relation::OtherHashes,
             None => {}
         }
     }
@@ -122,7 +225,7 @@ mod tests {
         let same = compiled(&[("main", 7), ("a.hip:_ZL1fv", 0x18)]);
         assert_eq!(relation(&same, &profiled), Relation::Same);
         let other = compiled(&[("main", 7), ("g", 0x18)]);
-        assert_eq!(relation(&other, &profiled), Relation::OtherBuild);
+        assert_eq!(relation(&other, &profiled), Relation::OtherHashes);
         let other = compiled(&[("g", 0x18)]);
         assert_eq!(relation(&other, &profiled), Relation::OtherProgram);
     }

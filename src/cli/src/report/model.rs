@@ -7,7 +7,7 @@ use crate::console::Severity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// The version of the JSON format. Incremented with every incompatible change.
@@ -144,6 +144,8 @@ pub enum KernelState {
     NotInTrace,
     /// In the trace, but its counts are 0.
     NotCounted,
+    /// The calls of several kernels with the same symbol, which the trace does not distinguish.
+    Ambiguous,
 }
 
 /// A function in the source, with all of its instances if it is a template.
@@ -212,6 +214,9 @@ pub struct File {
     pub columns: Vec<Option<Totals>>,
     /// The lines that have code in any column.
     pub lines: Vec<Line>,
+    /// With `--diff`: the only lines that are included.
+    #[serde(skip)]
+    pub changed: Option<Vec<RangeInclusive<u32>>>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -379,12 +384,12 @@ impl Ratio {
         (self.total > 0).then(|| 100.0 * self.covered as f64 / self.total as f64)
     }
 
-    /// The percentage, rounded down, so that only complete coverage is 100 %, but at least 0.1 % if anything is covered.
+    /// The percentage, rounded as genhtml does: only complete coverage is 100 %, and only no coverage 0 %.
     pub fn percent_text(self) -> String {
         match self.percent() {
             None => "–".to_owned(),
             Some(100.0) => "100 %".to_owned(),
-            Some(part) if part > 0.0 => format!("{:.1} %", ((part * 10.0).floor() / 10.0).max(0.1)),
+            Some(part) if part > 0.0 => format!("{:.1} %", part.clamp(0.1, 99.9)),
             Some(_) => "0 %".to_owned(),
         }
     }
@@ -413,10 +418,11 @@ mod tests {
     use super::Ratio;
 
     #[test]
-    fn percentages_are_rounded_down_but_not_to_zero() {
+    fn percentages_are_rounded_but_not_to_0_or_100() {
         let text = |covered, total| Ratio { covered, total }.percent_text();
         assert_eq!(text(9999, 10000), "99.9 %");
         assert_eq!(text(1, 10000), "0.1 %");
+        assert_eq!(text(68, 71), "95.8 %");
         assert_eq!(text(7, 7), "100 %");
         assert_eq!(text(0, 7), "0 %");
         assert_eq!(text(0, 0), "–");

@@ -3,7 +3,7 @@
 use super::column_data::ColumnData;
 use super::lcov;
 use super::model::{KernelState, Note, Report};
-use super::objects::ObjectGroup;
+use super::objects::{Object, ObjectGroup};
 use super::source::Source;
 use crate::console::{Console, Diagnostic, Severity};
 use crate::names;
@@ -44,6 +44,11 @@ impl Notes {
         self.add(Severity::Warning, text, Vec::new());
     }
 
+    /// A warning about these items.
+    pub fn warning_about(&mut self, text: String, items: Vec<String>) {
+        self.about(Severity::Warning, text, items);
+    }
+
     /// A warning about something that is missing from the report.
     pub fn loss(&mut self, text: impl Into<String>) {
         self.is_incomplete = true;
@@ -78,10 +83,10 @@ impl Notes {
             &format!("Code objects of {name} are missing: llvm-cov cannot read them"),
             problems.unread.clone(),
         );
-        let text = format!(
-            "The profile of {name} has one count for several versions of a function (same name and hash, different sources): each version shows the count of all."
+        self.losses(
+            &format!("The profile of {name} has one count for several functions of the same name and hash: each shows the count of all, and may never have run. To tell them apart, use raw profiles, of code objects with a build ID (`devprof flags`)"),
+            shown(&problems.shared),
         );
-        self.about(Severity::Warning, text, shown(&problems.shared));
     }
 
     /// Adds a warning if nothing ran.
@@ -98,10 +103,9 @@ impl Notes {
 
     /// Adds notes about code objects in which not every block is counted.
     pub fn sampled(&mut self, columns: &[ObjectGroup]) {
-        let ran = columns
-            .iter()
-            .filter(|column| column.profile.is_some() && !column.host);
-        let objects: Vec<_> = ran.flat_map(|column| &column.objects).collect();
+        let ran = columns.iter().filter(|column| column.ran && !column.host);
+        let objects = ran.flat_map(|column| &column.objects);
+        let objects: Vec<&Object> = objects.map(|(object, _)| *object).collect();
         let origins = |sampling| -> Vec<String> {
             let these = objects.iter().filter(|object| object.sampling == sampling);
             these.map(|object| object.origin.clone()).collect()
@@ -141,6 +145,9 @@ impl Notes {
         let text = "Sources are not at the paths at which they were compiled, so their lines are shown without text. Name their location with `--sources-from DIR` or `--path-map FROM=TO`.";
         let missing = paths(|source| source.missing.is_some());
         self.about(Severity::Warning, text, missing);
+        let text = "Sources are outside of the working tree, so their lines are shown without text. Name their directory with `--sources-from DIR`.";
+        let outside = paths(|source| source.outside);
+        self.about(Severity::Note, text, outside);
         let text = "Sources were changed after the program was built: counts may be shown next to the wrong lines.";
         let changed = paths(|source| source.changed_since);
         self.about(Severity::Warning, text, changed);

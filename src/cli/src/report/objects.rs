@@ -2,11 +2,14 @@
 
 use super::cuda;
 use crate::gpus;
+use crate::merge::Output;
 use crate::readable::listed;
 use anyhow::Context;
+use code_objects::cuda::cubin;
 use code_objects::extract::{Filter, Written, extract};
-use code_objects::{CodeObject, Kernel, Sampling};
-use std::fs;
+use code_objects::{Bytes, CodeObject, Kernel, Sampling, What};
+use std::fs::{self, File};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -18,6 +21,8 @@ pub struct Object {
     pub origin: String,
     /// `gfx1100`, `gfx11-generic`; empty for the host.
     pub processor: String,
+    /// In hexadecimal.
+    pub build_id: Option<String>,
     /// The symbols of its kernels.
     pub kernels: Vec<String>,
     pub sampling: Sampling,
@@ -30,20 +35,40 @@ impl Object {
             path: path.to_owned(),
             origin: path.display().to_string(),
             processor: String::new(),
+            build_id: build_id(path),
             kernels: Vec::new(),
             sampling: Sampling::No,
         }
     }
 }
 
-/// The code objects of an architecture, or the binaries with host code, with the profile to read them with. Each becomes a
-/// column of the report.
+/// The build ID of a host binary. `None` as well if it cannot be read, which llvm-cov reports.
+fn build_id(path: &Path) -> Option<String> {
+    let mut found = None;
+    let options = code_objects::Options::default();
+    code_objects::walk(path, options, &mut |part| match part.what {
+        What::Host(host) => {
+            found = host.build_id;
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found
+}
+
+/// The code objects of an architecture, or the binaries with host code. Each becomes a column of the report.
+#[derive(Default)]
 pub struct ObjectGroup<'a> {
     pub name: String,
     pub host: bool,
-    pub objects: Vec<&'a Object>,
-    /// Its profile. Without one, they did not run.
-    pub profile: Option<&'a PathBuf>,
+    /// Whether there is a profile of the architecture.
+    pub ran: bool,
+    /// Each with the profile to read it with. Without one, it did not run.
+    pub objects: Vec<(&'a Object, Option<&'a Path>)>,
+    /// The profile of code objects that have no build ID, or no profile with it.
+    pub others: Option<&'a Output>,
+    /// Profiles with the build ID of none of the objects.
+    pub unmatched: Vec<&'a Output>,
 }
 
 /// The code objects of the binaries.
@@ -73,6 +98,7 @@ impl Objects {
             Ok(found) => match mapped(&found.file, &found.object) {
                 Ok(path) => objects.found.push(Object {
                     path,
+                    build_id: device_build_id(&found.file, &found.object),
                     origin: found.location.to_string(),
                     processor: found.object.target.processor,
                     kernels: symbols(found.object.kernels),
@@ -106,6 +132,16 @@ impl Objects {
             }
         }
     }
+}
+
+/// The build ID of an extracted code object. The digest of a compressed cubin is not known before it is extracted.
+fn device_build_id(file: &Path, object: &CodeObject) -> Option<String> {
+    let cubin = || {
+        let bytes = Bytes::of_file(File::open(file).ok()?).ok()?;
+        cubin::build_id(&bytes).ok()
+    };
+    let known = object.build_id.clone();
+    known.or_else(|| object.is_cuda().then(cubin).flatten())
 }
 
 fn symbols(kernels: Vec<Kernel>) -> Vec<String> {

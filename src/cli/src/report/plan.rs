@@ -2,10 +2,47 @@
 
 use super::notes::Notes;
 use super::objects::{self, Object, ObjectGroup};
-use crate::merge::Arch;
+use crate::merge::{Arch, Output};
 use anyhow::bail;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::Path;
+
+/// The merged profiles of an architecture.
+#[derive(Default)]
+pub struct ArchProfiles {
+    /// Of single code objects, by their build ID.
+    pub by_build: BTreeMap<String, Output>,
+    /// Of all others.
+    pub others: Option<Output>,
+}
+
+impl ArchProfiles {
+    /// The profile with the counts of a code object, if it ran.
+    fn of(&self, object: &Object) -> Option<&Path> {
+        let own = object
+            .build_id
+            .as_ref()
+            .and_then(|id| self.by_build.get(id));
+        own.or(self.others.as_ref()).map(|output| &*output.path)
+    }
+
+    /// A column of the report, in which these profiles have the counts.
+    fn column<'a>(&'a self, name: &str, objects: Vec<&'a Object>) -> ObjectGroup<'a> {
+        let ids: BTreeSet<_> = objects
+            .iter()
+            .filter_map(|own| own.build_id.as_ref())
+            .collect();
+        let unmatched = self.by_build.iter().filter(|(id, _)| !ids.contains(id));
+        ObjectGroup {
+            name: name.to_owned(),
+            host: false,
+            ran: true,
+            others: self.others.as_ref(),
+            unmatched: unmatched.map(|(_, output)| output).collect(),
+            objects: objects.into_iter().map(|own| (own, self.of(own))).collect(),
+        }
+    }
+}
 
 /// Assigns the profiles to the code objects.
 ///
@@ -14,15 +51,9 @@ use std::path::PathBuf;
 pub fn groups<'a>(
     objects: &'a [Object],
     hosts: &'a [Object],
-    profiles: &'a BTreeMap<Arch, PathBuf>,
+    profiles: &'a BTreeMap<Arch, ArchProfiles>,
     notes: &mut Notes,
 ) -> anyhow::Result<Vec<ObjectGroup<'a>>> {
-    let device = |name: &str, objects: Vec<&'a Object>, profile| ObjectGroup {
-        name: name.to_owned(),
-        host: false,
-        objects,
-        profile,
-    };
     let mut processors: BTreeMap<&str, Vec<&Object>> = BTreeMap::new();
     for object in objects {
         let own = processors.entry(&object.processor);
@@ -43,17 +74,17 @@ pub fn groups<'a>(
             continue;
         };
         used.insert(processor);
-        groups.push(device(name, processors[processor].clone(), Some(profile)));
+        groups.push(profile.column(name, processors[processor].clone()));
     }
     let unknown = profiles.get(&Arch::Unknown);
     match (unknown, processors.len()) {
         (Some(profile), 1) if groups.is_empty() => {
             let (name, objects) = processors.pop_first().unwrap_or_default();
             used.insert(name);
-            groups.push(device(name, objects, Some(profile)));
+            groups.push(profile.column(name, objects));
         }
         (Some(profile), 1..) => {
-            groups.push(device("merged", objects.iter().collect(), Some(profile)));
+            groups.push(profile.column("merged", objects.iter().collect()));
             used.extend(processors.keys());
             notes.warning("The merged profile does not distinguish architectures: its counts are shown as “merged”, for all architectures together.");
         }
@@ -76,20 +107,29 @@ pub fn groups<'a>(
             notes.note(format!(
                 "{name} did not run: there is no profile of it. The totals do not include its code."
             ));
-            groups.push(device(name, objects, None));
+            groups.push(ObjectGroup {
+                name: name.to_owned(),
+                objects: objects.into_iter().map(|own| (own, None)).collect(),
+                ..ObjectGroup::default()
+            });
         }
     }
-    groups.sort_by(|a, b| (a.profile.is_none(), &a.name).cmp(&(b.profile.is_none(), &b.name)));
+    groups.sort_by(|a, b| (!a.ran, &a.name).cmp(&(!b.ran, &b.name)));
     if !hosts.is_empty() {
         let profile = profiles.get(&Arch::Host).or(unknown);
         if profile.is_none() {
             notes.loss("There is no profile of the host, so its counts are not known. The program writes it next to the device’s (NAME.profraw).");
         }
-        groups.push(ObjectGroup {
+        let objects: Vec<&Object> = hosts.iter().collect();
+        let none = || ObjectGroup {
             name: "host".to_owned(),
+            objects: objects.iter().map(|own| (*own, None)).collect(),
+            ..ObjectGroup::default()
+        };
+        let column = profile.map_or_else(none, |own| own.column("host", objects.clone()));
+        groups.push(ObjectGroup {
             host: true,
-            objects: hosts.iter().collect(),
-            profile,
+            ..column
         });
     }
     Ok(groups)

@@ -4,6 +4,7 @@ use super::column_data::ColumnData;
 use super::inputs::Inputs;
 use super::notes::{self, Notes};
 use super::objects::{Object, ObjectGroup, Objects};
+use super::plan::ArchProfiles;
 use super::trace::{self, Trace};
 use super::{matching, plan};
 use crate::console::Console;
@@ -49,16 +50,21 @@ pub fn read(
         })?;
     let binaries = &inputs.binaries;
     let objects = extract(binaries, how.host, &scratch.path().join("objects"), notes)?;
-    let profiles = Profiles::merge(inputs.profiles, how.llvm, scratch.path(), notes, console)?;
+    let hosts: Vec<Object> = binaries.iter().map(|path| Object::host(path)).collect();
+    let dirs = merge::directories(&inputs.profiles.files);
+    let profiles = Profiles::merge(
+        inputs.profiles,
+        &hosts,
+        how.llvm,
+        scratch.path(),
+        notes,
+        console,
+    )?;
     let traces = traces(&inputs.traces, notes, console)?;
-    let hosts: Vec<Object> = binaries
-        .iter()
-        .filter(|_| how.host)
-        .map(|path| Object::host(path))
-        .collect();
-    let groups = plan::groups(&objects, &hosts, &profiles.by_arch, notes)?;
+    let hosts = if how.host { &hosts[..] } else { &[] };
+    let groups = plan::groups(&objects, hosts, &profiles.by_arch, notes)?;
     if let Some(tool) = &profiles.tool {
-        matching::check(&groups, tool, binaries)?;
+        matching::check(&groups, tool, binaries, &dirs, notes)?;
     }
     if !how.allow_sampled {
         check_sampled(&groups)?;
@@ -89,15 +95,18 @@ fn extract(
 
 /// The merged profiles.
 struct Profiles {
-    by_arch: BTreeMap<Arch, PathBuf>,
+    by_arch: BTreeMap<Arch, ArchProfiles>,
     /// A tool that reads them.
     tool: Option<Tool>,
     llvm_cov: Tool,
 }
 
 impl Profiles {
+    /// `hosts`: the binaries. LLVM's own collector writes the build ID of the host's program into profiles of devices, so it says
+    /// nothing about the code object there.
     fn merge(
         files: Found,
+        hosts: &[Object],
         llvm: &Llvm,
         dir: &Path,
         notes: &mut Notes,
@@ -109,7 +118,14 @@ impl Profiles {
             ..merge::How::default()
         };
         let path = dir.join("merged.profdata");
-        let merged = merge::merge(files, &path, how, llvm, &mut |diagnostic| {
+        let is_apart = |arch: &Arch, id: &str| match arch {
+            Arch::Host => true,
+            Arch::Gpu(_) => !hosts
+                .iter()
+                .any(|host| host.build_id.as_deref() == Some(id)),
+            Arch::Unknown => false,
+        };
+        let merged = merge::merge(files, &path, how, &is_apart, llvm, &mut |diagnostic| {
             console.report(&diagnostic);
             problems.push(diagnostic.message.trim_end_matches("; left out").to_owned());
         })?;
@@ -119,11 +135,19 @@ impl Profiles {
         let llvm_cov = llvm_cov(llvm, &merged)?;
         let tool = merged.outputs.iter().find_map(|output| output.tools.last());
         let tool = tool.cloned();
-        let outputs = merged.outputs.into_iter();
-        let by_arch =
-            outputs.filter_map(|mut output| Some((output.archs.pop_first()?, output.path)));
+        let mut by_arch: BTreeMap<Arch, ArchProfiles> = BTreeMap::new();
+        for mut output in merged.outputs {
+            let Some(arch) = output.archs.pop_first() else {
+                continue;
+            };
+            let own = by_arch.entry(arch).or_default();
+            match output.build_id.take() {
+                Some(id) => drop(own.by_build.insert(id, output)),
+                None => own.others = Some(output),
+            }
+        }
         Ok(Profiles {
-            by_arch: by_arch.collect(),
+            by_arch,
             tool,
             llvm_cov,
         })
@@ -171,9 +195,9 @@ fn traces(
 /// # Errors
 /// Code objects that ran count only some of their blocks.
 fn check_sampled(groups: &[ObjectGroup]) -> anyhow::Result<()> {
-    let ran = groups.iter().filter(|group| group.profile.is_some());
+    let ran = groups.iter().filter(|group| group.ran);
     let mut objects = ran.flat_map(|group| &group.objects);
-    let Some(object) = objects.find(|object| object.sampling == Sampling::Yes) else {
+    let Some((object, _)) = objects.find(|(object, _)| object.sampling == Sampling::Yes) else {
         return Ok(());
     };
     let remedy = match gpus::compute_capability(&object.processor) {

@@ -15,6 +15,8 @@ use std::path::Path;
 pub enum Format {
     /// Kernels, files, and notes about the numbers
     Text,
+    /// The sources with the count of each line
+    Source,
     /// Pages that need no server; the first is index.html
     Html,
     /// For genhtml and other tools that read LCOV's tracefiles
@@ -47,6 +49,7 @@ impl Format {
         match self {
             Format::Html | Format::Lcov => None,
             Format::Text => Some("report.txt"),
+            Format::Source => Some("sources.txt"),
             Format::Json => Some("report.json"),
             Format::Cobertura => Some(cobertura::NAME),
             Format::Markdown => Some("report.md"),
@@ -76,6 +79,19 @@ impl Target<'_> {
             let named = file.and_then(Format::of);
             let default = output.map_or(Format::Text, |_| Format::Html);
             formats.insert(named.unwrap_or(default));
+        }
+        if let Some(path) = output
+            && formats.contains(&Format::Html)
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "html")
+            && !outfile::is_directory(path)
+        {
+            return Err(usage(format!(
+                "-o {}: the format html has several pages, the first of which is index.html: name a directory, such as {}/",
+                path.display(),
+                path.with_extension("").display()
+            )));
         }
         let single = formats.first().copied();
         let single = single.filter(|format| formats.len() == 1 && *format != Format::Html);
@@ -122,26 +138,30 @@ impl Target<'_> {
 pub fn write(
     target: &Target,
     report: &Report,
+    options: text::Options,
     failures: &[String],
     opens: bool,
     console: &mut Console,
 ) -> anyhow::Result<()> {
+    let bytes = |format| bytes(format, report, options, failures);
     match target {
         Target::Stdout(format) => {
-            let bytes = bytes(*format, report, failures).context("cannot write the report")?;
-            console.print_bytes(&bytes)?;
+            let bytes = bytes(*format).context("cannot write the report")?;
+            match format {
+                Format::Text | Format::Source => console.print(&String::from_utf8_lossy(&bytes))?,
+                _ => console.print_bytes(&bytes)?,
+            }
         }
         Target::File(format, path) => {
             let failed = || format!("cannot write {}", path.display());
-            let bytes = bytes(*format, report, failures).with_context(failed)?;
+            let bytes = bytes(*format).with_context(failed)?;
             let temporary = outfile::create_temporary(path).with_context(failed)?;
             std::fs::write(temporary.path(), bytes).with_context(failed)?;
             outfile::commit(temporary, path).with_context(failed)?;
             console.print(&text::totals(path, report))?;
         }
         Target::Directory(formats, dir) => {
-            output::replace(dir, |dir| write_files(formats, report, failures, dir))
-                .with_context(|| format!("cannot write {}", dir.display()))?;
+            output::replace(dir, |dir| write_files(formats, report, &bytes, dir))?;
             console.print(&text::totals(dir, report))?;
             if opens {
                 open(&dir.join("index.html"), console);
@@ -167,10 +187,16 @@ fn open(page: &Path, console: &mut Console) {
 }
 
 /// A format that is a single file.
-fn bytes(format: Format, report: &Report, failures: &[String]) -> std::io::Result<Vec<u8>> {
+fn bytes(
+    format: Format,
+    report: &Report,
+    options: text::Options,
+    failures: &[String],
+) -> std::io::Result<Vec<u8>> {
     let mut out = Vec::new();
     match format {
-        Format::Text => out = text::report(report).into_bytes(),
+        Format::Text => out = text::report(report, options).into_bytes(),
+        Format::Source => out = text::sources(report).into_bytes(),
         Format::Lcov => lcov::write(report, Which::All, &mut out)?,
         Format::Json => {
             serde_json::to_writer(&mut out, report)?;
@@ -189,13 +215,13 @@ fn bytes(format: Format, report: &Report, failures: &[String]) -> std::io::Resul
 fn write_files(
     formats: &BTreeSet<Format>,
     report: &Report,
-    failures: &[String],
+    bytes: &dyn Fn(Format) -> std::io::Result<Vec<u8>>,
     dir: &Path,
 ) -> std::io::Result<()> {
     for format in formats {
         match (format, format.file_name()) {
             (Format::Lcov, _) => lcov::write_all(report, dir)?,
-            (_, Some(name)) => std::fs::write(dir.join(name), bytes(*format, report, failures)?)?,
+            (_, Some(name)) => std::fs::write(dir.join(name), bytes(*format)?)?,
             (_, None) => html::write(report, dir)?,
         }
     }

@@ -21,15 +21,20 @@ pub struct Source {
     /// Why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+    /// It is outside of the working tree and of the directories that were named, so it was not read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
     /// It was changed after the binary was built, so its lines may not be those that were compiled.
     pub changed_since: bool,
     #[serde(skip)]
     pub text: Option<String>,
 }
 
-/// Finds sources that are not at the paths at which they were compiled.
+/// Finds sources. Only those in the trees are read: a report may be published, and the binary names the paths.
 #[derive(Debug, Default)]
 pub struct Finder {
+    /// The directories from which sources may be read, resolved.
+    trees: Vec<PathBuf>,
     /// Prefixes of paths, and their replacements.
     pub maps: Vec<(String, String)>,
     /// Directories with the source tree or a part of it.
@@ -38,7 +43,37 @@ pub struct Finder {
     pub build_time: Option<SystemTime>,
 }
 
+/// The working tree: the git tree that contains the current directory, or else this directory.
+fn working_tree() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?.canonicalize().ok()?;
+    let tree = here.ancestors().find(|dir| dir.join(".git").exists());
+    Some(tree.unwrap_or(&here).to_owned())
+}
+
 impl Finder {
+    /// Sources may be in the working tree, in the roots, and where the maps lead.
+    pub fn new(
+        maps: Vec<(String, String)>,
+        roots: Vec<PathBuf>,
+        build_time: Option<SystemTime>,
+    ) -> Finder {
+        let targets = maps.iter().map(|(_, to)| PathBuf::from(to));
+        let named = roots.iter().cloned().chain(targets);
+        let named = named.filter_map(|dir| dir.canonicalize().ok());
+        Finder {
+            trees: named.chain(working_tree()).collect(),
+            maps,
+            roots,
+            build_time,
+        }
+    }
+
+    /// Whether a file may be read. Links are followed first.
+    fn may_read(&self, path: &Path) -> bool {
+        let resolved = path.canonicalize();
+        resolved.is_ok_and(|path| self.trees.iter().any(|tree| path.starts_with(tree)))
+    }
+
     pub fn find(&self, path: &str) -> Source {
         let candidates = self.candidates(path);
         let found = candidates.iter().find(|candidate| candidate.is_file());
@@ -53,7 +88,12 @@ impl Finder {
             read_from: elsewhere.cloned(),
             ..Source::default()
         };
-        match read(found.map_or(Path::new(path), PathBuf::as_path)) {
+        let file = found.map_or(Path::new(path), PathBuf::as_path);
+        if found.is_some() && !self.may_read(file) {
+            source.outside = true;
+            return source;
+        }
+        match read(file) {
             Ok((text, changed)) => {
                 source.text = Some(text);
                 source.changed_since = changed
@@ -109,7 +149,34 @@ mod tests {
     fn finder(dir: &Path) -> Finder {
         fs::create_dir_all(dir.join("lib/kernels")).unwrap();
         fs::write(dir.join("lib/kernels/a.hip"), "text").unwrap();
-        Finder::default()
+        Finder {
+            trees: vec![dir.canonicalize().unwrap()],
+            ..Finder::default()
+        }
+    }
+
+    #[test]
+    fn a_source_outside_of_the_trees_is_not_read() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let finder = finder(dir.path());
+        let secret = other.path().join("secret");
+        fs::write(&secret, "secret").unwrap();
+        std::os::unix::fs::symlink(&secret, dir.path().join("link")).unwrap();
+        let paths = [
+            secret,
+            dir.path().join("link"),
+            dir.path().join("../secret"),
+        ];
+        for path in &paths[..2] {
+            let source = finder.find(path.to_str().unwrap());
+            assert!(source.outside && source.text.is_none() && source.missing.is_none());
+        }
+        let inside = finder.find(dir.path().join("lib/kernels/a.hip").to_str().unwrap());
+        assert_eq!(inside.text.as_deref(), Some("text"));
+        // Naming the directory permits it.
+        let asked = Finder::new(Vec::new(), vec![other.path().to_owned()], None);
+        let source = asked.find(paths[0].to_str().unwrap());
+        assert_eq!(source.text.as_deref(), Some("secret"));
     }
 
     #[test]

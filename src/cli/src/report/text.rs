@@ -1,10 +1,24 @@
 //! The report for a terminal: the notes, the kernels, the files and the totals.
 
+use super::counts::{Counts, Which};
 use super::model::{Change, Comparison, Kernel, KernelState, Ratio, Report, Totals};
 use crate::readable;
 use crate::table::Table;
+use clap::Args;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[group(skip)]
+pub struct Options {
+    /// In the format text: list the lines that never ran
+    #[arg(long)]
+    show_missing_lines: bool,
+    /// In the format text: only the notes and the totals
+    #[arg(long, conflicts_with = "show_missing_lines")]
+    summary_only: bool,
+}
 
 /// The path of the report, and the totals.
 pub fn totals(path: &Path, report: &Report) -> String {
@@ -22,7 +36,7 @@ pub fn totals(path: &Path, report: &Report) -> String {
     format!("{}: {}\n", path.display(), each.join(", "))
 }
 
-pub fn report(report: &Report) -> String {
+pub fn report(report: &Report, options: Options) -> String {
     let mut text = String::new();
     for note in &report.notes {
         let _ = writeln!(text, "{}", note.text);
@@ -33,9 +47,16 @@ pub fn report(report: &Report) -> String {
     if !report.notes.is_empty() {
         text.push('\n');
     }
+    if options.summary_only {
+        return text + &files(report, false);
+    }
     text += &kernels(report);
     text.push('\n');
-    text += &files(report);
+    text += &files(report, true);
+    if options.show_missing_lines {
+        text.push('\n');
+        text += &missing_lines(report);
+    }
     if report.traces.len() > 1 {
         text.push('\n');
         text += &traces(report);
@@ -138,7 +159,7 @@ fn kernels(report: &Report) -> String {
 
 pub fn remark(kernel: &Kernel) -> &'static str {
     match kernel.state {
-        KernelState::Covered => "",
+        KernelState::Covered | KernelState::Ambiguous => "",
         KernelState::NotInstrumented => "  (not instrumented)",
         KernelState::Runtime => "  (part of HIP)",
         KernelState::NeverRan => "  (never ran)",
@@ -147,7 +168,61 @@ pub fn remark(kernel: &Kernel) -> &'static str {
     }
 }
 
-fn files(report: &Report) -> String {
+/// The lines that never ran, such as `3, 5-7`, one file per line.
+fn missing_lines(report: &Report) -> String {
+    let mut table = Table::new(&["Lines that never ran", "File"], &[0, 1]);
+    for (file, counts) in Counts::of_files(report, Which::All) {
+        // Lines without code between two lines that never ran do not separate them.
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        let mut before_ran = true;
+        for line in &counts.lines {
+            match ranges.last_mut() {
+                _ if line.count > 0 => {}
+                Some((_, last)) if !before_ran => *last = line.number,
+                _ => ranges.push((line.number, line.number)),
+            }
+            before_ran = line.count > 0;
+        }
+        let shown = ranges.iter().map(|(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        });
+        let shown: Vec<String> = shown.collect();
+        if !shown.is_empty() {
+            table.row([shown.join(", "), file.location().to_owned()]);
+        }
+    }
+    table.text(false)
+}
+
+/// The sources with the count of each line, as `llvm-cov show` prints them.
+pub fn sources(report: &Report) -> String {
+    let mut text = String::new();
+    for (file, counts) in Counts::of_files(report, Which::All) {
+        let _ = writeln!(text, "{}:", file.location());
+        let by_number = counts.lines.iter().map(|line| (line.number, line.count));
+        let by_number: BTreeMap<u32, u64> = by_number.collect();
+        let mut line = |number: u32, count: Option<u64>, source: &str| {
+            let count = count.map(|count| count.to_string()).unwrap_or_default();
+            let _ = writeln!(text, "{number:>5}|{count:>10}|{source}");
+        };
+        match &file.source.text {
+            Some(source) => {
+                for (number, source) in (1..).zip(source.lines()) {
+                    line(number, by_number.get(&number).copied(), source);
+                }
+            }
+            None => by_number
+                .iter()
+                .for_each(|(number, count)| line(*number, Some(*count), "")),
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `with_each`: not only the totals.
+fn files(report: &Report, with_each: bool) -> String {
     let headings = ["Lines", "", "Branches", "", "Functions", "", "File"];
     let mut table = Table::new(&headings, &[6]);
     let mut push = |totals: Option<Totals>, name: String| {
@@ -157,7 +232,8 @@ fn files(report: &Report) -> String {
         cells.push(name);
         table.row(cells);
     };
-    for file in &report.files {
+    let each = report.files.iter().filter(|_| with_each);
+    for file in each.clone() {
         push(file.device, file.location().to_owned());
     }
     let all = "all files, all architectures";
@@ -167,7 +243,7 @@ fn files(report: &Report) -> String {
         push(Some(column.totals), format!("all files, {}", column.name));
     }
     if report.host.is_some() {
-        for file in &report.files {
+        for file in each {
             push(file.host, format!("{} (host)", file.location()));
         }
         push(report.host, "all files, host".to_owned());

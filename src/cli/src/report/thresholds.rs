@@ -54,12 +54,20 @@ fn failure(option: &str, ratio: Ratio, threshold: f64) -> Option<String> {
         None if option == "branches" => None,
         None => Some(format!("there are no {what} in the report, but {required}")),
         Some(percent) if percent >= threshold => None,
-        Some(_) => Some(format!(
-            "{} of the {what} ran ({} of {}), but {required}",
-            ratio.percent_text(),
-            ratio.covered,
-            ratio.total
-        )),
+        Some(percent) => {
+            let rounded = format!("{percent:.1}")
+                .parse()
+                .is_ok_and(|rounded: f64| rounded >= threshold);
+            let shown = if rounded && percent < 99.9 {
+                format!("{percent:.3} %")
+            } else {
+                ratio.percent_text()
+            };
+            Some(format!(
+                "{shown} of the {what} ran ({} of {}), but {required}",
+                ratio.covered, ratio.total
+            ))
+        }
     }
 }
 
@@ -84,6 +92,8 @@ mod tests {
             check(18, 19, 94.8).unwrap(),
             "94.7 % of the lines ran (18 of 19), but --fail-under-lines requires 94.8 %"
         );
+        // Rounded, it would look as if it reached the threshold.
+        assert!(check(1895, 2000, 94.8).unwrap().starts_with("94.750 % of"));
         assert_eq!(check(1, 3, 100.0 / 3.0), None);
         assert_eq!(check(7, 7, 100.0), None);
         assert!(check(9999, 10000, 100.0).unwrap().contains("99.9 %"));

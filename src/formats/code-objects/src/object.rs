@@ -67,7 +67,8 @@ pub struct CodeObject {
     pub relocatable: bool,
     /// In bytes.
     pub size: u64,
-    /// In hexadecimal.
+    /// In hexadecimal. A cubin has none; if it is instrumented and not compressed, this is the digest of its bytes that the
+    /// runtime writes into its profile.
     pub build_id: Option<String>,
     /// Serialized by the command line, which adds a name to each.
     #[serde(skip)]

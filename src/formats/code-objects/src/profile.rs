@@ -104,7 +104,7 @@ impl Raw {
             let ids = &layout.binary_ids;
             if self.binary_ids.is_empty() && !ids.is_empty() && ids.len() <= 4096 {
                 let ids = rest.read(ids.start as u64, ids.len() as u64)?;
-                self.binary_ids = binary_ids(&ids);
+                self.binary_ids = profraw::binary_ids(&ids);
             }
             let read = |range: Range<usize>| rest.read(range.start as u64, range.len() as u64);
             let end = profraw::end_of_file(&layout, size, read);
@@ -112,20 +112,6 @@ impl Raw {
         }
         Ok(())
     }
-}
-
-/// Binary ids in hexadecimal. Each one is its length and its bytes, padded to a multiple of 8.
-fn binary_ids(mut bytes: &[u8]) -> Vec<String> {
-    let mut ids = Vec::new();
-    while let Some((length, rest)) = bytes.split_first_chunk::<8>() {
-        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let Some(id) = rest.get(..length).filter(|id| !id.is_empty()) else {
-            break;
-        };
-        ids.push(id.iter().map(|byte| format!("{byte:02x}")).collect());
-        bytes = rest.get(length.next_multiple_of(8)..).unwrap_or_default();
-    }
-    ids
 }
 
 /// Describes an indexed profile. `version`: as in its header, with variant flags; `None` if the header is truncated.

@@ -2,7 +2,6 @@
 
 use crate::readable;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 pub struct Origin {
@@ -10,7 +9,7 @@ pub struct Origin {
     pub time: String,
     /// Quoted for a shell.
     pub command: String,
-    /// As `git describe --always --dirty` prints it; `None` outside of a git tree, or without git.
+    /// As `git describe --always` prints it; `None` outside of a git tree, or without git.
     pub commit: Option<String>,
 }
 
@@ -38,10 +37,11 @@ fn time_of(time: SystemTime) -> String {
     text.replace('T', " ").replace('Z', " UTC")
 }
 
-/// The commit of the git tree that contains a directory.
+/// The commit of the git tree that contains a directory. Without `--dirty`, which would run the programs that the tree's
+/// configuration names (core.fsmonitor, filters).
 fn commit(dir: &Path) -> Option<String> {
-    let mut git = Command::new("git");
-    git.args(["describe", "--always", "--dirty", "--abbrev=12"]);
+    let mut git = crate::git::command();
+    git.args(["describe", "--always", "--abbrev=12"]);
     let output = git.current_dir(dir).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
@@ -50,6 +50,7 @@ fn commit(dir: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn a_commit_is_that_of_the_directory() {
@@ -73,8 +74,18 @@ mod tests {
             clean.bytes().all(|byte| byte.is_ascii_hexdigit()),
             "{clean}"
         );
+        // A hook of the tree does not run.
+        let hook = dir.path().join("hook");
+        std::fs::write(&hook, "#!/bin/sh\ntouch \"$0.ran\"\n").expect("written");
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&hook, permissions).expect("changed");
+        git(&["config", "core.fsmonitor", hook.to_str().expect("a path")]);
         std::fs::write(dir.path().join("a"), "2").expect("written");
-        assert_eq!(commit(dir.path()), Some(format!("{clean}-dirty")));
+        assert_eq!(commit(dir.path()), Some(clean));
+        assert!(!hook.with_extension("ran").exists());
+        git(&["status"]);
+        assert!(hook.with_extension("ran").exists(), "the hook works");
+        git(&["config", "core.fsmonitor", "false"]);
         git(&["add", "a"]);
         git(&["commit", "-q", "-m", "b"]);
         git(&["tag", "-a", "v1", "-m", "v1"]);

@@ -2,10 +2,12 @@
 
 use super::attributes::{self, Attribute, Value};
 use super::{coverage, profile, target};
+use crate::bytes::Bytes;
 use crate::elf::{Elf, Symbol};
 use crate::error::Error;
 use crate::metadata::Kernel;
 use crate::object::{CUDA_TRIPLE, CodeObject};
+use fatbin::CubinId;
 use goblin::elf::header::ET_REL;
 use goblin::elf::sym::STT_FUNC;
 use std::collections::HashMap;
@@ -23,19 +25,36 @@ pub fn read(mut elf: Elf) -> (CodeObject, Vec<Error>) {
     let compat = elf.section(".nv.compat").and_then(|s| s.range());
     let compat = compat.and_then(|(at, size)| elf.bytes.read(at, size.min(MAX_ATTRIBUTES)).ok());
     let is_specific = attributes::is_architecture_specific(&compat.unwrap_or_default());
-    let notes = elf.notes();
+    let profile = profile::read(&mut elf);
     let object = CodeObject {
         triple: CUDA_TRIPLE.to_owned(),
         target: target::of_flags(elf.header.e_flags, elf.abi_version(), is_specific),
         version: elf.abi_version(),
         relocatable: elf.header.e_type == ET_REL,
         size: elf.bytes.size(),
-        build_id: elf.build_id(&notes),
+        build_id: profile.as_ref().and_then(|_| build_id(&elf.bytes).ok()),
         kernels: kernels(&mut elf),
-        profile: profile::read(&mut elf),
+        profile,
         coverage: coverage::sizes(&mut elf),
     };
     (object, elf.problems)
+}
+
+/// The build ID of a cubin in hexadecimal, as the runtime computes it. Reads the cubin to its end.
+///
+/// # Errors
+/// Its code was not kept: it is compressed.
+pub fn build_id(cubin: &Bytes) -> Result<String, Error> {
+    const CHUNK: u64 = 1 << 20;
+    let mut id = CubinId::new();
+    for at in (0..cubin.size()).step_by(CHUNK as usize) {
+        id.update(&cubin.read(at, CHUNK.min(cubin.size() - at))?);
+    }
+    Ok(id
+        .finish()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 fn kernels(elf: &mut Elf) -> Vec<Kernel> {
