@@ -156,75 +156,6 @@ fn the_database_has_rocpds_views_and_valid_references() {
     );
 }
 
-#[test]
-#[ignore = "needs Perfetto's protobuf classes from PyPI; tools/test runs it"]
-fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
-    let found = perfetto_contents(&exported("perfetto", "pftrace"));
-    // BUILTIN_CLOCK_BOOTTIME and BUILTIN_CLOCK_REALTIME.
-    assert_eq!(found["clocks"], json!({"6": 1000, "1": STARTED_UNIX}));
-    let of = |category: &str| -> Vec<&Value> {
-        let is = |slice: &&Value| slice["categories"][0] == category;
-        elements(&found["slices"]).iter().filter(is).collect()
-    };
-    let (kernels, calls) = (of("kernel"), of("api"));
-    assert_eq!(kernels.len() as u64, 8 + GRAPH);
-    // Kernels must not nest: the importer would end the inner one with the outer one.
-    assert!(kernels.iter().all(|kernel| kernel["depth"] == 0));
-    let kernel = |id: u64| {
-        let is = |kernel: &&&Value| kernel["args"]["dispatch"] == id;
-        *kernels.iter().find(is).unwrap()
-    };
-    for (id, field, expected) in [
-        (1, "/name", json!("halved(unsigned int)")),
-        (1, "/ts", json!(2000)),
-        (1, "/dur", json!(1000)),
-        (1, "/process", json!("GPU 1 gfx1100")),
-        (1, "/track_name", json!("Queue 1")),
-        (2, "/dur", json!(2000)),
-        (2, "/track_name", json!("Queue 1")),
-        (3, "/track_name", json!("Queue 2")),
-        (4, "/process", json!("GPU 2 gfx1100")),
-        (4, "/name", json!(long_name())),
-        (4, "/ts", json!(6000)),
-        (4, "/dur", json!(4000)),
-        (5, "/dur", Value::Null),
-        (6, "/ts", json!(9000)),
-        (6, "/dur", Value::Null),
-        (7, "/flows", json!([])),
-        (5, "/flows", json!([])),
-        (1, "/args/grid", json!("1024 2 1")),
-        (1, "/args/lds", json!(512)),
-        (1, "/args/vgprs", json!(24)),
-        (4, "/args/clock", json!("agent")),
-        (6, "/args/unfinished", json!(true)),
-        (7, "/args/vgprs", Value::Null),
-    ] {
-        let found = kernel(id).pointer(field).unwrap_or(&Value::Null);
-        assert_eq!(*found, expected, "dispatch {id}, {field}");
-    }
-    assert_ne!(kernel(1)["track"], kernel(2)["track"]);
-    // The track whose last slice ended first is used again.
-    assert_eq!(kernel(1)["track"], kernel(6)["track"]);
-    assert_eq!(kernel(2)["track"], kernel(7)["track"]);
-    assert_eq!(calls.len(), 4);
-    let is_of_app = |call: &&Value| call["pid"] == 4242 && call["process"] == "./app";
-    assert!(calls.iter().all(is_of_app));
-    let mut calls = calls.into_iter();
-    let graph = calls.find(|call| call["name"] == "hipGraphLaunch").unwrap();
-    assert_eq!(graph["tid"], 11);
-    assert_eq!(graph["args"]["dispatches"], GRAPH);
-    assert_eq!(elements(&graph["flows"]).len() as u64, GRAPH);
-    // One flow from the call to each of its dispatches.
-    let flows = found["flows"].as_object().unwrap().values().map(elements);
-    let of_graph: Vec<_> = flows.filter(|flow| flow[0] == "hipGraphLaunch").collect();
-    assert_eq!(of_graph.len() as u64, GRAPH);
-    assert!(of_graph.iter().all(|flow| flow.len() == 2));
-    assert_eq!(
-        found["counters"]["Queue 1 in flight"],
-        json!(IN_FLIGHT_IN_QUEUE_1)
-    );
-}
-
 /// A message of Perfetto's format, with the fields that a counter has.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Packets {
@@ -289,6 +220,11 @@ fn dispatches_in_flight_are_counted_even_if_kernels_overtake() {
     assert!(values.iter().all(|&(_, number)| (0..=2).contains(&number)));
 }
 
+/// The argument of a slice in a query.
+fn argument(name: &str) -> String {
+    format!("extract_arg(s.arg_set_id, 'debug.{name}')")
+}
+
 /// When the number of dispatches in flight changes in queue 1 of [`trace`]. A dispatch without times is in flight until
 /// its completion is observed.
 const IN_FLIGHT_IN_QUEUE_1: [(u64, u64); 8] = [
@@ -318,12 +254,42 @@ fn perfettos_own_trace_processor_loses_nothing() {
                 GPU 2 gfx1100 | Queue 3 | 2 | 4000 | 0",
             ),
             (
-                "SELECT p.name, p.pid, tid, s.name, s.ts, s.dur FROM slice s JOIN thread_track t ON s.track_id = t.id \
-                 JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts",
-                "./app | 4242 | 10 | hipLaunchKernel | 1500 | 200
-                ./app | 4242 | 11 | hipLaunchKernel | 2800 | 1200
-                ./app | 4242 | 10 | hipLaunchKernel | 3400 | 200
-                ./app | 4242 | 11 | hipGraphLaunch | 14000 | 2000",
+                CLOCKS,
+                "1 | 1700000000000000000
+                6 | 1000",
+            ),
+            (
+                &format!(
+                    "SELECT {}, s.name, s.ts, s.dur, p.name, t.name, {}, {}, {} FROM slice s \
+                     JOIN process_track t ON s.track_id = t.id JOIN process p USING (upid) \
+                     WHERE s.category = 'kernel' AND s.ts NOT BETWEEN 20000 AND 30000 ORDER BY 1",
+                    argument("dispatch"),
+                    argument("clock"),
+                    argument("vgprs"),
+                    argument("unfinished"),
+                ),
+                &format!(
+                    "1 | halved(unsigned int) | 2000 | 1000 | GPU 1 gfx1100 | Queue 1 | system | 24 | null
+                    2 | halved(unsigned int) | 2500 | 2000 | GPU 1 gfx1100 | Queue 1 | system | 24 | null
+                    3 | {0} | 3000 | 500 | GPU 1 gfx1100 | Queue 2 | scaled | 24 | null
+                    4 | {0} | 6000 | 4000 | GPU 2 gfx1100 | Queue 3 | agent | 24 | null
+                    5 | says \"a, b\" | 4000 | 0 | GPU 2 gfx1100 | Queue 3 | none | 24 | null
+                    6 | halved(unsigned int) | 9000 | 0 | GPU 1 gfx1100 | Queue 1 | none | 24 | 1
+                    7 | (unknown kernel) | 11000 | 100 | GPU 1 gfx1100 | Queue 1 | system | null | null
+                    8 | halved(unsigned int) | 3900 | 0 | GPU 1 gfx1100 | Queue 2 | system | 24 | null",
+                    long_name()
+                ),
+            ),
+            (
+                &format!(
+                    "SELECT p.name, p.pid, tid, s.name, s.ts, s.dur, {} FROM slice s JOIN thread_track t ON s.track_id = t.id \
+                     JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts",
+                    argument("dispatches")
+                ),
+                "./app | 4242 | 10 | hipLaunchKernel | 1500 | 200 | 2
+                ./app | 4242 | 11 | hipLaunchKernel | 2800 | 1200 | 2
+                ./app | 4242 | 10 | hipLaunchKernel | 3400 | 200 | 1
+                ./app | 4242 | 11 | hipGraphLaunch | 14000 | 2000 | 1000",
             ),
             (
                 // One flow from each API call to each of its dispatches, and no others.
@@ -497,9 +463,7 @@ fn special_characters_in_names_are_preserved_in_every_format() {
     let mut records = definitions();
     for (id, name) in (10..).zip(&names) {
         records.extend(texts(&[(id, name)]));
-        let mut kernel = Kernel::new(id.into(), 0);
-        kernel.name = id.into();
-        kernel.agent = 1.into();
+        let kernel = with!(Kernel::new(id.into(), 0); name = id, agent = 1);
         let at = 1000 * u64::from(id);
         let dispatch = dispatch(id.into(), flag::NO_CALL, 1, id, 0);
         records.push(kernel.seal());

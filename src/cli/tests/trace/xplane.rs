@@ -15,11 +15,8 @@ const CPU: u32 = 0;
 
 /// A copy of `1 << (10 + id)` bytes.
 fn copied(id: u64, what: u32, agents: (u32, u32), stream: u32, times: (u64, u64)) -> MemoryCopy {
-    let mut copy = copy(id, what, agents, times);
-    copy.stream = stream.into();
-    copy.submit = (times.0 - 10).into();
-    copy.size = (1 << (10 + id)).into();
-    copy
+    let copy = copy(id, what, agents, times);
+    with!(copy; stream = stream, submit = times.0 - 10, size = 1u64 << (10 + id))
 }
 
 /// A trace with streams, copies and markers. Kernels 1 and 2 of stream 1 overlap, and were completed in the other order.
@@ -33,35 +30,20 @@ fn stream_trace() -> Vec<u8> {
         (24, "hipMemcpyAsync"),
         (25, "gfx90a:sramecc+"),
     ]));
-    let mut cpu = Agent::new(CPU.into(), 0);
-    cpu.what = agent::CPU.into();
-    records.push(cpu.seal());
-    let mut second = Agent::new(2, 0);
-    second.name = 25.into();
-    second.compute_units = 104.into();
-    records.push(second.seal());
+    records.push(with!(Agent::new(CPU.into(), 0); what = agent::CPU).seal());
+    records.push(with!(Agent::new(2, 0); name = 25, compute_units = 104).seal());
     records.extend(streams(&[(1, stream::NULL, 0), (2, stream::CREATED, 0)]));
     records.push(name(named::THREAD, 10, 22));
     records.push(name(named::STREAM, 2, 23));
-    let mut kernel = Kernel::new(1, 0);
-    kernel.name = 4.into();
-    kernel.agent = 1.into();
-    kernel.lds = 128.into();
-    records.push(kernel.seal());
-    let on = |stream: u32, mut dispatch: tracefile::format::Dispatch| {
-        dispatch.stream = stream.into();
-        dispatch.seal()
+    records.push(with!(Kernel::new(1, 0); name = 4, agent = 1, lds = 128).seal());
+    let on = |stream: u32, dispatch: tracefile::format::Dispatch| {
+        with!(dispatch; stream = stream).seal()
     };
     let mut wide = timed(dispatch(4, 0, 3, 1, 4), 3600, 4000, 5000);
     wide.accum_vgprs = 6.into();
     wide.grid = [1000, 1, 1].map(Into::into);
     wide.workgroup = [256, 1, 1].map(Into::into);
-    let mut unfinished = dispatch(6, flag::UNFINISHED | flag::CLOCK_NONE, 1, 1, 0);
-    unfinished.submit = 9000.into();
-    let mut refused = call(4, 7, 11, 3500, 3700);
-    refused.status = 1.into();
-    let mut memcpy = call(5, 24, 10, 5000, 5500);
-    memcpy.stream = 2.into();
+    let unfinished = dispatch(6, flag::UNFINISHED | flag::CLOCK_NONE, 1, 1, 0);
     records.extend([
         // The call that initialized HSA began before the trace.
         call(1, 7, 10, 900, 1150).seal(),
@@ -70,12 +52,11 @@ fn stream_trace() -> Vec<u8> {
         on(1, timed(dispatch(3, 0, 2, 2, 1), 1620, 4500, 4600)),
         on(2, wide),
         timed(dispatch(5, 0, 2, 3, 0), 4700, 5000, 5100).seal(),
-        unfinished.seal(),
-        refused.seal(),
-        memcpy.seal(),
+        with!(unfinished; submit = 9000u64).seal(),
+        with!(call(4, 7, 11, 3500, 3700); status = 1).seal(),
+        with!(call(5, 24, 10, 5000, 5500); stream = 2).seal(),
     ]);
-    let mut open = marked(5, marker::RANGE, 20, 11, (3600, 3800));
-    open.head.flags = flag::UNFINISHED.into();
+    let open = marked(5, marker::RANGE, 20, 11, (3600, 3800));
     for (id, what, agents, stream, times) in [
         (1, direction::HOST_TO_DEVICE, (CPU, 1), 2, (5100, 5400)),
         (2, direction::DEVICE_TO_HOST, (2, CPU), 0, (5600, 5700)),
@@ -84,16 +65,16 @@ fn stream_trace() -> Vec<u8> {
         (5, direction::FILL, (NO_AGENT, 2), 0, (6000, 6100)),
         (6, direction::HOST_TO_HOST, (CPU, CPU), 0, (6200, 6300)),
     ] {
-        let mut copy = copied(id, what, agents, stream, times);
-        copy.correlation = if id == 1 { 5 } else { 0 }.into();
-        records.push(copy.seal());
+        let call = if id == 1 { 5 } else { 0u64 };
+        let copy = copied(id, what, agents, stream, times);
+        records.push(with!(copy; correlation = call).seal());
     }
     records.extend([
         marked(1, marker::RANGE, 20, 10, (1200, 6000)).seal(),
         marked(2, marker::MARK, 21, 10, (1300, 1300)).seal(),
         marked(3, marker::PROCESS_RANGE, 20, 10, (1000, 3000)).seal(),
         marked(4, marker::PROCESS_RANGE, 21, 11, (2000, 4000)).seal(),
-        open.seal(),
+        with!(open; head.flags = flag::UNFINISHED).seal(),
     ]);
     file(&records)
 }
