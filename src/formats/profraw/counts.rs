@@ -149,10 +149,10 @@ impl Counts {
                 fixed = range.end;
             }
         }
-        match one[fixed..] == other[fixed..] {
-            true => Ok(()),
-            false => Err(Mismatch::Build),
+        if one[fixed..] != other[fixed..] {
+            return Err(Mismatch::Build);
         }
+        Ok(())
     }
 
     /// Adds the counts of `new` to the counts of `sum`. Counts saturate at [`MAX_COUNT`]; returns how many did. With byte
