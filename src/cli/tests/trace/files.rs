@@ -311,19 +311,34 @@ pub fn elements(array: &Value) -> &[Value] {
     array.as_array().unwrap()
 }
 
-/// SQL queries, and the [`table`] that each returns.
-pub type Queries<'a> = [(&'a str, &'a str)];
+/// The queries in a text, and the [`table`] that each returns: the lines of its table follow the query and begin with =.
+/// Lines that begin with -- are comments.
+fn queries(text: &str) -> Vec<(String, String)> {
+    let lines = text.lines().map(str::trim);
+    let mut queries: Vec<(String, String)> = Vec::new();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("--")) {
+        match (line.strip_prefix("= "), queries.last_mut()) {
+            (Some(row), Some((_, table))) if table.is_empty() => *table = row.to_owned(),
+            (Some(row), Some((_, table))) => *table += &format!("\n{row}"),
+            (None, Some((sql, table))) if table.is_empty() => *sql += &format!(" {line}"),
+            _ => queries.push((line.to_owned(), String::new())),
+        }
+    }
+    queries
+}
 
 /// Queries an SQLite database, which must be valid.
 #[track_caller]
-pub fn assert_database(path: &Path, queries: &Queries) {
+pub fn assert_database(path: &Path, text: &str) {
     let db = rusqlite::Connection::open(path).unwrap();
-    let validity = [
-        ("SELECT count(*) FROM pragma_foreign_key_check", "0"),
-        ("PRAGMA integrity_check", "ok"),
-    ];
-    for (sql, expected) in validity.iter().chain(queries) {
-        let mut query = db.prepare(sql).unwrap();
+    let validity = "
+        SELECT count(*) FROM pragma_foreign_key_check
+        = 0
+        PRAGMA integrity_check
+        = ok
+    ";
+    for (sql, expected) in queries(validity).into_iter().chain(queries(text)) {
+        let mut query = db.prepare(&sql).unwrap();
         let columns = query.column_count();
         let row = |row: &rusqlite::Row| {
             let value = |column| match row.get_ref(column).unwrap() {
@@ -334,23 +349,21 @@ pub fn assert_database(path: &Path, queries: &Queries) {
             Ok((0..columns).map(value).collect::<Value>())
         };
         let rows = query.query_map([], row).unwrap().map(Result::unwrap);
-        assert_eq!(table(&rows.collect()), trimmed(expected), "{sql}");
+        assert_eq!(table(&rows.collect()), expected, "{sql}");
     }
 }
 
 /// Queries Perfetto's trace processor, which must report no error.
 #[track_caller]
-pub fn assert_perfetto(trace: &Path, queries: &Queries) {
-    let errors = "SELECT name FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')";
-    let queries = [&[(errors, "")], queries].concat();
-    let sql: Vec<_> = queries.iter().map(|(sql, _)| *sql).collect();
+pub fn assert_perfetto(trace: &Path, text: &str) {
+    let errors =
+        "SELECT count(*) FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')\n= 0\n";
+    let queries = queries(&format!("{errors}{text}"));
+    let sql: Vec<_> = queries.iter().map(|(sql, _)| sql.as_str()).collect();
     for ((sql, expected), answer) in queries.iter().zip(perfetto_answers(trace, &sql)) {
-        assert_eq!(table(&answer), trimmed(expected), "{sql}");
+        assert_eq!(table(&answer), *expected, "{sql}");
     }
 }
-
-/// The realtime clock (1) and the time since boot (6) at the start of the first trace.
-pub const CLOCKS: &str = "SELECT clock_id, clock_value FROM clock_snapshot ORDER BY 1";
 
 /// The answers of Perfetto's trace processor.
 pub fn perfetto_answers(trace: &Path, queries: &[&str]) -> Vec<Value> {

@@ -65,7 +65,10 @@ pub fn one_of_each() -> Records {
 /// which has exactly the times of the second call, and the third call follow each other without gaps.
 fn trace() -> Vec<u8> {
     let mut records = new_definitions();
-    let on_stream = |id, queue, kernel, correlation, stream: u32| with!(dispatch(id, 0, queue, kernel, correlation); stream = stream);
+    let on_stream = |id, queue, kernel, correlation, stream: u32| {
+        let dispatch = dispatch(id, 0, queue, kernel, correlation);
+        with!(dispatch; stream = stream)
+    };
     records.extend([
         name(named::THREAD, 10, 22),
         timed(on_stream(1, 1, 1, 1, 2), 1010, 1200, 1300).seal(),
@@ -226,80 +229,61 @@ fn csv_of_implies_csv() {
 fn the_database_has_copies_markers_streams_and_names() {
     assert_database(
         &exported("rocpd-records", "out.db"),
-        &[
-            (
-                "SELECT id, name FROM rocpd_info_stream ORDER BY id",
-                "0 | Default Stream
-                2 | uploads
-                3 | Stream 3 of thread 11
-                4 | Stream 4",
-            ),
-            (
-                "SELECT dispatch_id, stream_id, stream FROM kernels ORDER BY 1",
-                "1 | 2 | uploads
-                2 | 3 | Stream 3 of thread 11
-                3 | 0 | Default Stream
-                4 | 0 | Default Stream",
-            ),
-            (
-                "SELECT tid, name FROM threads ORDER BY 1",
-                "10 | worker
-                11 | null
-                77 | null",
-            ),
-            (
-                "SELECT id, type, absolute_index, logical_index, type_index, name, user_name FROM rocpd_info_agent ORDER BY id",
-                "0 | CPU | 0 | 0 | 0 | a CPU | null
-                1 | GPU | 1 | 1 | 0 | gfx1100 | the large one
-                2 | GPU | 2 | 2 | 1 | gfx1100 | null
-                4294967295 | null | null | null | null | null | null",
-            ),
-            (
-                "SELECT category, name, tid, start, duration, size, stream_name, src_agent_type, src_agent_abs_index,
-                dst_agent_type, dst_agent_abs_index, stack_id FROM memory_copies ORDER BY id",
-                "MEMORY_COPY | MEMORY_COPY_HOST_TO_DEVICE | 10 | 1250 | 100 | 4096 | uploads | CPU | 0 | GPU | 1 | 2
-                MEMORY_COPY | MEMORY_COPY_HOST_TO_DEVICE | 10 | 1300 | 100 | 4096 | uploads | CPU | 0 | GPU | 1 | 2
-                MEMORY_COPY | MEMORY_COPY_DEVICE_TO_HOST | 10 | 1400 | 100 | 4096 | Default Stream | GPU | 1 | CPU | 0 | 4
-                MEMORY_COPY | MEMORY_COPY_DEVICE_TO_DEVICE | 10 | 1400 | 50 | 4096 | Default Stream | GPU | 1 | GPU | 2 | null
-                MEMORY_COPY | MEMORY_FILL | 10 | 1500 | 10 | 4096 | Default Stream | null | null | GPU | 1 | null
-                MEMORY_COPY | MEMORY_COPY_HOST_TO_HOST | 10 | 1500 | 20 | 4096 | Default Stream | CPU | 0 | CPU | 0 | null
-                MEMORY_COPY | MEMORY_COPY_NONE | 10 | 1330 | 0 | 4096 | Default Stream | null | null | null | null | null
-                MEMORY_COPY | MEMORY_COPY_HOST_TO_DEVICE | 10 | 1340 | 0 | 4096 | Default Stream | CPU | 0 | GPU | 2 | null",
-            ),
-            (
-                "SELECT extdata FROM rocpd_memory_copy WHERE id IN (1, 4, 8)",
-                r#"{"function":"hsa_amd_memory_async_copy"}
-                {"clock":"scaled","engine":2,"function":"hsa_amd_memory_async_copy","unfinished":false}
-                {"clock":"none","function":"hsa_amd_memory_async_copy","unfinished":true}"#,
-            ),
-            // A call can be joined with its copies.
-            (
-                "SELECT r.name, count(*) FROM memory_copies c JOIN regions r USING (stack_id) GROUP BY r.id",
-                "hipMemcpyAsync | 2
-                hipMemcpyAsync | 1",
-            ),
-            (
-                "SELECT category, name, operation, tid, start, duration FROM markers ORDER BY start, duration",
-                "MARKER_CORE_RANGE_API | epoch | roctxThreadRangeA | 10 | 1000 | 300
-                MARKER_CORE_RANGE_API | step | roctxProcessRangeA | 10 | 1000 | 400
-                MARKER_CORE_RANGE_API | compute | roctxThreadRangeA | 11 | 1060 | 940
-                MARKER_CORE_RANGE_API | compute | roctxThreadRangeA | 10 | 1100 | 100
-                MARKER_CORE_RANGE_API | step | roctxProcessRangeA | 11 | 1100 | 400
-                MARKER_CORE_RANGE_API | here, \"now\" | roctxMarkA | 10 | 1150 | 0",
-            ),
-            (
-                "SELECT category, count(*) FROM regions_and_samples GROUP BY 1 ORDER BY 1",
-                "HIP_COMPILER_API | 1
-                HIP_RUNTIME_API | 4
-                MARKER_CORE_RANGE_API | 6",
-            ),
-            (
-                "SELECT extdata FROM rocpd_region WHERE extdata LIKE '%range%' OR extdata LIKE '%unfinished%' ORDER BY 1",
-                r#"{"end_thread":11,"range":0}
-                {"end_thread":11,"range":77}
-                {"unfinished":true}"#,
-            ),
-        ],
+        r#"
+            SELECT id, name FROM rocpd_info_stream ORDER BY id
+            = 0 | Default Stream
+            = 2 | uploads
+            = 3 | Stream 3 of thread 11
+            = 4 | Stream 4
+            SELECT dispatch_id, stream_id, stream FROM kernels ORDER BY 1
+            = 1 | 2 | uploads
+            = 2 | 3 | Stream 3 of thread 11
+            = 3 | 0 | Default Stream
+            = 4 | 0 | Default Stream
+            SELECT tid, name FROM threads ORDER BY 1
+            = 10 | worker
+            = 11 | null
+            = 77 | null
+            SELECT id, type, absolute_index, logical_index, type_index, name, user_name FROM rocpd_info_agent
+                ORDER BY id
+            = 0 | CPU | 0 | 0 | 0 | a CPU | null
+            = 1 | GPU | 1 | 1 | 0 | gfx1100 | the large one
+            = 2 | GPU | 2 | 2 | 1 | gfx1100 | null
+            = 4294967295 | null | null | null | null | null | null
+            SELECT category, name, tid, start, duration, size, stream_name, src_agent_type, src_agent_abs_index,
+                dst_agent_type, dst_agent_abs_index, stack_id FROM memory_copies ORDER BY id
+            = MEMORY_COPY | MEMORY_COPY_HOST_TO_DEVICE | 10 | 1250 | 100 | 4096 | uploads | CPU | 0 | GPU | 1 | 2
+            = MEMORY_COPY | MEMORY_COPY_HOST_TO_DEVICE | 10 | 1300 | 100 | 4096 | uploads | CPU | 0 | GPU | 1 | 2
+            = MEMORY_COPY | MEMORY_COPY_DEVICE_TO_HOST | 10 | 1400 | 100 | 4096 | Default Stream | GPU | 1 | CPU | 0 | 4
+            = MEMORY_COPY | MEMORY_COPY_DEVICE_TO_DEVICE | 10 | 1400 | 50 | 4096 | Default Stream | GPU | 1 | GPU | 2 | null
+            = MEMORY_COPY | MEMORY_FILL | 10 | 1500 | 10 | 4096 | Default Stream | null | null | GPU | 1 | null
+            = MEMORY_COPY | MEMORY_COPY_HOST_TO_HOST | 10 | 1500 | 20 | 4096 | Default Stream | CPU | 0 | CPU | 0 | null
+            = MEMORY_COPY | MEMORY_COPY_NONE | 10 | 1330 | 0 | 4096 | Default Stream | null | null | null | null | null
+            = MEMORY_COPY | MEMORY_COPY_HOST_TO_DEVICE | 10 | 1340 | 0 | 4096 | Default Stream | CPU | 0 | GPU | 2 | null
+            SELECT extdata FROM rocpd_memory_copy WHERE id IN (1, 4, 8)
+            = {"function":"hsa_amd_memory_async_copy"}
+            = {"clock":"scaled","engine":2,"function":"hsa_amd_memory_async_copy","unfinished":false}
+            = {"clock":"none","function":"hsa_amd_memory_async_copy","unfinished":true}
+            -- A call can be joined with its copies.
+            SELECT r.name, count(*) FROM memory_copies c JOIN regions r USING (stack_id) GROUP BY r.id
+            = hipMemcpyAsync | 2
+            = hipMemcpyAsync | 1
+            SELECT category, name, operation, tid, start, duration FROM markers ORDER BY start, duration
+            = MARKER_CORE_RANGE_API | epoch | roctxThreadRangeA | 10 | 1000 | 300
+            = MARKER_CORE_RANGE_API | step | roctxProcessRangeA | 10 | 1000 | 400
+            = MARKER_CORE_RANGE_API | compute | roctxThreadRangeA | 11 | 1060 | 940
+            = MARKER_CORE_RANGE_API | compute | roctxThreadRangeA | 10 | 1100 | 100
+            = MARKER_CORE_RANGE_API | step | roctxProcessRangeA | 11 | 1100 | 400
+            = MARKER_CORE_RANGE_API | here, "now" | roctxMarkA | 10 | 1150 | 0
+            SELECT category, count(*) FROM regions_and_samples GROUP BY 1 ORDER BY 1
+            = HIP_COMPILER_API | 1
+            = HIP_RUNTIME_API | 4
+            = MARKER_CORE_RANGE_API | 6
+            SELECT extdata FROM rocpd_region WHERE extdata LIKE '%range%' OR extdata LIKE '%unfinished%' ORDER BY 1
+            = {"end_thread":11,"range":0}
+            = {"end_thread":11,"range":77}
+            = {"unfinished":true}
+        "#,
     );
 }
 
@@ -371,7 +355,10 @@ fn missing_data_of_copies_and_markers_is_reported() {
     // The last format was rocpd. Streams without a record have rows.
     assert_database(
         &dir.join("out"),
-        &[("SELECT count(*) FROM rocpd_info_stream", "3")],
+        "
+            SELECT count(*) FROM rocpd_info_stream
+            = 3
+        ",
     );
 }
 
@@ -385,78 +372,66 @@ fn perfettos_trace_processor_shows_streams_copies_markers_and_pauses() {
     let out = exported("perfetto-records", "out.pftrace");
     assert_perfetto(
         &out,
-        &[
-            (
-                "SELECT tid, t.name, s.category, s.name, s.ts, s.dur, s.depth, o.name FROM slice s \
-                 JOIN thread_track k ON s.track_id = k.id JOIN thread t USING (utid) \
-                 LEFT JOIN slice o ON s.parent_id = o.id ORDER BY tid, s.ts, s.depth",
-                "10 | worker | marker | epoch | 1000 | 300 | 0 | null
-                10 | worker | api | hipLaunchKernel | 1000 | 100 | 1 | epoch
-                10 | worker | marker | compute | 1100 | 100 | 1 | epoch
-                10 | worker | api | hipMemcpyAsync | 1100 | 100 | 2 | compute
-                10 | worker | marker | here, \"now\" | 1150 | 0 | 3 | hipMemcpyAsync
-                10 | worker | api | hipMemcpyAsync | 1200 | 100 | 1 | epoch
-                11 | null | api | hipLaunchKernel | 1000 | 50 | 0 | null
-                11 | null | api | __hipPushCallConfiguration | 1050 | 10 | 0 | null
-                11 | null | marker | compute | 1060 | 940 | 0 | null",
-            ),
-            (
-                // A CPU is not shown as a GPU.
-                "SELECT name FROM process WHERE name IS NOT NULL ORDER BY 1",
-                "./app
-                GPU 1 the large one
-                GPU 2 gfx1100",
-            ),
-            (
-                "SELECT c.name, c.ts, k.category, k.ts FROM flow JOIN slice c ON slice_out = c.id \
-                 JOIN slice k ON slice_in = k.id ORDER BY c.ts, k.ts, k.category",
-                "hipLaunchKernel | 1000 | kernel | 1200
-                hipLaunchKernel | 1000 | kernel | 1250
-                hipMemcpyAsync | 1100 | copy | 1250
-                hipMemcpyAsync | 1100 | copy | 1300
-                hipMemcpyAsync | 1200 | blit | 1300
-                hipMemcpyAsync | 1200 | copy | 1400",
-            ),
-            (
-                "SELECT key, display_value FROM slice JOIN args USING (arg_set_id) \
-                 WHERE name = 'Copy device to device' AND key LIKE 'debug.%' ORDER BY 1",
-                "debug.bandwidth_gb_s | \"81.92\"
-                debug.bytes | \"4096\"
-                debug.clock | scaled
-                debug.copy | \"4\"
-                debug.destination | GPU 2
-                debug.engine | \"2\"
-                debug.function | hsa_amd_memory_async_copy
-                debug.source | GPU 1
-                debug.submit | \"1300\"
-                debug.thread | \"10\"",
-            ),
-            (
-                "SELECT extract_arg(arg_set_id, 'debug.bandwidth_gb_s') FROM slice WHERE name = 'Fill'",
-                "409.6",
-            ),
-            (
-                "SELECT s.ts, key, display_value FROM slice s JOIN args USING (arg_set_id) WHERE key IN \
-                 ('debug.stream', 'debug.copies', 'debug.unfinished', 'debug.end_thread', 'debug.range') AND \
-                 s.name != 'halved(unsigned int)' ORDER BY s.ts, key, 3",
-                "1000 | debug.end_thread | \"11\"
-                1000 | debug.range | \"77\"
-                1000 | debug.stream | Stream 3 of thread 11
-                1000 | debug.stream | uploads
-                1060 | debug.unfinished | \"true\"
-                1100 | debug.copies | \"2\"
-                1100 | debug.end_thread | \"11\"
-                1100 | debug.range | \"0\"
-                1100 | debug.stream | uploads
-                1200 | debug.copies | \"1\"
-                1200 | debug.stream | NULL stream
-                1250 | debug.stream | uploads
-                1300 | debug.stream | NULL stream
-                1300 | debug.stream | uploads
-                1340 | debug.unfinished | \"true\"
-                1400 | debug.stream | NULL stream",
-            ),
-        ],
+        r#"
+            SELECT tid, t.name, s.category, s.name, s.ts, s.dur, s.depth, o.name FROM slice s
+                JOIN thread_track k ON s.track_id = k.id JOIN thread t USING (utid)
+                LEFT JOIN slice o ON s.parent_id = o.id ORDER BY tid, s.ts, s.depth
+            = 10 | worker | marker | epoch | 1000 | 300 | 0 | null
+            = 10 | worker | api | hipLaunchKernel | 1000 | 100 | 1 | epoch
+            = 10 | worker | marker | compute | 1100 | 100 | 1 | epoch
+            = 10 | worker | api | hipMemcpyAsync | 1100 | 100 | 2 | compute
+            = 10 | worker | marker | here, "now" | 1150 | 0 | 3 | hipMemcpyAsync
+            = 10 | worker | api | hipMemcpyAsync | 1200 | 100 | 1 | epoch
+            = 11 | null | api | hipLaunchKernel | 1000 | 50 | 0 | null
+            = 11 | null | api | __hipPushCallConfiguration | 1050 | 10 | 0 | null
+            = 11 | null | marker | compute | 1060 | 940 | 0 | null
+            -- A CPU is not shown as a GPU.
+            SELECT name FROM process WHERE name IS NOT NULL ORDER BY 1
+            = ./app
+            = GPU 1 the large one
+            = GPU 2 gfx1100
+            SELECT c.name, c.ts, k.category, k.ts FROM flow JOIN slice c ON slice_out = c.id
+                JOIN slice k ON slice_in = k.id ORDER BY c.ts, k.ts, k.category
+            = hipLaunchKernel | 1000 | kernel | 1200
+            = hipLaunchKernel | 1000 | kernel | 1250
+            = hipMemcpyAsync | 1100 | copy | 1250
+            = hipMemcpyAsync | 1100 | copy | 1300
+            = hipMemcpyAsync | 1200 | blit | 1300
+            = hipMemcpyAsync | 1200 | copy | 1400
+            SELECT key, display_value FROM slice JOIN args USING (arg_set_id)
+                WHERE name = 'Copy device to device' AND key LIKE 'debug.%' ORDER BY 1
+            = debug.bandwidth_gb_s | "81.92"
+            = debug.bytes | "4096"
+            = debug.clock | scaled
+            = debug.copy | "4"
+            = debug.destination | GPU 2
+            = debug.engine | "2"
+            = debug.function | hsa_amd_memory_async_copy
+            = debug.source | GPU 1
+            = debug.submit | "1300"
+            = debug.thread | "10"
+            SELECT extract_arg(arg_set_id, 'debug.bandwidth_gb_s') FROM slice WHERE name = 'Fill'
+            = 409.6
+            SELECT s.ts, key, display_value FROM slice s JOIN args USING (arg_set_id)
+                WHERE key IN ('debug.stream', 'debug.copies', 'debug.unfinished', 'debug.end_thread', 'debug.range')
+                AND s.name != 'halved(unsigned int)' ORDER BY s.ts, key, 3
+            = 1000 | debug.end_thread | "11"
+            = 1000 | debug.range | "77"
+            = 1000 | debug.stream | Stream 3 of thread 11
+            = 1000 | debug.stream | uploads
+            = 1060 | debug.unfinished | "true"
+            = 1100 | debug.copies | "2"
+            = 1100 | debug.end_thread | "11"
+            = 1100 | debug.range | "0"
+            = 1100 | debug.stream | uploads
+            = 1200 | debug.copies | "1"
+            = 1200 | debug.stream | NULL stream
+            = 1250 | debug.stream | uploads
+            = 1300 | debug.stream | NULL stream
+            = 1300 | debug.stream | uploads
+            = 1340 | debug.unfinished | "true"
+            = 1400 | debug.stream | NULL stream
+        "#,
     );
     // Process, track, category, name, start and duration of each slice. The last pause lasts until the last event.
     let on_processes = |null, by_thread, uploads| {

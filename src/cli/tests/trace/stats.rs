@@ -169,7 +169,7 @@ fn records() -> Records {
         named_marker(3, 0, marker::RANGE, "step", (50, 60)),
         named_marker(4, 0, marker::PROCESS_RANGE, "worker", (50, 150)),
         named_marker(5, flag::UNFINISHED, marker::RANGE, "step", (50, 1500)),
-        // Names can follow what they name.
+        // Names can follow the objects that they name.
         name(named::STREAM, 2, text("compute")),
         name(named::THREAD, 10, text("worker")),
         name(named::AGENT, 1, text("first GPU")),
@@ -614,7 +614,7 @@ fn gaps_in_which_a_kernel_of_another_queue_may_run_after_a_pause_are_not_counted
 }
 
 #[test]
-fn the_statistics_are_those_of_the_exported_records() {
+fn statistics_agree_with_the_exported_records() {
     // Overlapping kernels, in the order of their ends, with more values than a median keeps.
     let mut records = all_definitions();
     let mut state = 1u64;
