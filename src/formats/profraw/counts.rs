@@ -1,5 +1,5 @@
-//! Adds the counters of raw profiles of one code object: files that are equal except for what changes while the code
-//! object runs.
+//! Adds the counters of raw profiles of one code object: files that differ only in the parts that change while the
+//! code object runs.
 
 use crate::format;
 use crate::reader::{self, Layout};

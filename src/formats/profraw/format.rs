@@ -328,8 +328,8 @@ const UNIFORM_IN_HEADER: Range<usize> =
     offset_of!(RawHeader, num_uniform_counters)..offset_of!(RawHeader, names_size);
 
 impl RawHeader {
-    /// Reads a header in `format` at the beginning of `bytes`. In version 10, the fields of uniform counters are 0. `None` if
-    /// `bytes` is shorter than the header.
+    /// Reads a header in `format` at the beginning of `bytes`. In version 10, the fields of uniform counters are 0. `None`
+    /// if `bytes` is shorter than the header.
     pub fn read(format: &Format, bytes: &[u8]) -> Option<RawHeader> {
         read(bytes, format.missing(UNIFORM_IN_HEADER))
     }

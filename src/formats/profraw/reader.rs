@@ -117,31 +117,16 @@ impl Layout {
             at: 8 * Header::words_of(version) as u64,
             size,
         };
+        let (record, counter) = (format.record as u64, header.counter());
         let binary_ids = parts.next("binary ids", header.binary_ids, 1, 0)?;
-        let data = parts.next(
-            "data records",
-            header.num_data,
-            format.record as u64,
-            raw.padding_bytes_before_counters.get(),
-        )?;
-        let counters = parts.next(
-            "counters",
-            header.num_counters,
-            header.counter(),
-            header.padding_after_counters,
-        )?;
-        let bitmap = parts.next(
-            "bitmaps",
-            raw.num_bitmap_bytes.get(),
-            1,
-            raw.padding_bytes_after_bitmap_bytes.get(),
-        )?;
-        let uniform = parts.next(
-            "uniform counters",
-            header.num_uniform,
-            COUNTER,
-            raw.padding_bytes_after_uniform_counters.get(),
-        )?;
+        let after = raw.padding_bytes_before_counters.get();
+        let data = parts.next("data records", header.num_data, record, after)?;
+        let after = header.padding_after_counters;
+        let counters = parts.next("counters", header.num_counters, counter, after)?;
+        let after = raw.padding_bytes_after_bitmap_bytes.get();
+        let bitmap = parts.next("bitmaps", raw.num_bitmap_bytes.get(), 1, after)?;
+        let after = raw.padding_bytes_after_uniform_counters.get();
+        let uniform = parts.next("uniform counters", header.num_uniform, COUNTER, after)?;
         let padding = |size: u64| size.wrapping_neg() % 8;
         let names = parts.next("names", header.names, 1, padding(header.names))?;
         parts.next("virtual tables", raw.num_vtables.get(), VTABLE, 0)?;
