@@ -1,4 +1,4 @@
-//! What the user sees: results on stdout, diagnostics on stderr.
+//! The output of commands: results on stdout, diagnostics on stderr.
 
 use crate::color::{Colors, Paint, escaped};
 use anyhow::Context;
@@ -33,7 +33,7 @@ impl Severity {
 pub struct Diagnostic {
     pub severity: Severity,
     pub message: String,
-    /// What the message is about, one line per item.
+    /// The objects that the message is about, one per line.
     pub items: Vec<String>,
 }
 

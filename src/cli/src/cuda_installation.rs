@@ -13,7 +13,7 @@ pub struct CudaInstallation {
     pub path: PathBuf,
 }
 
-/// What clang needs to compile device code.
+/// The parts that clang needs to compile device code.
 const PARTS: [&str; 3] = ["bin/ptxas", "include/cuda.h", "nvvm/libdevice"];
 /// Below `/`.
 pub const USUAL: [&str; 3] = ["usr/local/cuda", "opt/cuda", "usr/lib/cuda"];
@@ -85,7 +85,7 @@ pub fn missing_part(path: &Path) -> Option<&'static str> {
 }
 
 /// The directories of installations that no variable names: the one of the `ptxas` in PATH, and the usual ones. `root`: `/`,
-/// or the directory that a test uses in its place.
+/// or the directory that a test uses instead.
 pub fn usual_dirs(root: &Path, ptxas: Option<&Path>) -> Vec<PathBuf> {
     // The directory above bin. In some distributions, the program in PATH is a link.
     let ptxas = ptxas.and_then(|path| path.canonicalize().ok());

@@ -77,19 +77,21 @@ impl Libraries {
         let program = this_program()?;
         let next_to_it = |name| program.with_file_name(name);
         let (hsa, devprof) = (next_to_it("libhsa_sim.so"), next_to_it("libdevprof.so"));
-        match is_built_by_cargo(&program) {
-            true if hsa.exists() && devprof.exists() => Ok(Libraries { hsa, devprof }),
-            true => bail!(
+        if !is_built_by_cargo(&program) {
+            return Ok(Libraries {
+                hsa: Component::Simulator.find()?,
+                devprof: Component::Library.find()?,
+            });
+        }
+        if !hsa.exists() || !devprof.exists() {
+            bail!(
                 "{} or {} does not exist; {}",
                 hsa.display(),
                 devprof.display(),
                 Component::Simulator.remedy()
-            ),
-            false => Ok(Libraries {
-                hsa: Component::Simulator.find()?,
-                devprof: Component::Library.find()?,
-            }),
+            );
         }
+        Ok(Libraries { hsa, devprof })
     }
 }
 

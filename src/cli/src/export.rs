@@ -34,7 +34,7 @@ pub struct Options {
     /// The output has the processes of all traces, on one time line.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The format [default: that of OUT's extension; csv with --csv-of; or else perfetto]
+    /// The format [default: by OUT's extension; csv with --csv-of; or else perfetto]
     #[arg(short, long, value_enum)]
     format: Option<Format>,
     /// The file to write, or - for stdout; with -f xplane also the log directory of XProf or TensorBoard
@@ -227,14 +227,7 @@ impl Export<'_> {
             recorded.with_context(|| self.failed())
         };
         let naming = self.options.naming;
-        let read = trace_reader::read_shifted(
-            &input.path,
-            input.shift,
-            naming,
-            Checks::All,
-            console,
-            take,
-        );
+        let read = trace_reader::read(&input.path, input.shift, naming, Checks::All, console, take);
         let (mut trace, summary) = read?;
         writer.end(&mut trace).with_context(|| self.failed())?;
         Ok((trace, summary))

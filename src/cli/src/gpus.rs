@@ -45,7 +45,7 @@ fn architecture(properties: &str) -> Option<String> {
     Some(format!("gfx{major}{minor:x}{step:x}"))
 }
 
-/// Whether this is WSL2 with NVIDIA's driver. `root`: `/`, or the directory that a test uses in its place.
+/// Whether this is WSL2 with NVIDIA's driver. `root`: `/`, or the directory that a test uses instead.
 pub fn is_wsl(root: &Path) -> bool {
     [WSL_DEVICE, WSL_DRIVER]
         .iter()
@@ -68,7 +68,7 @@ fn ask(nvidia_smi: &Path, field: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The names of NVIDIA's GPUs. `root`: `/`, or the directory that a test uses in its place.
+/// The names of NVIDIA's GPUs. `root`: `/`, or the directory that a test uses instead.
 pub fn nvidia(root: &Path) -> Vec<String> {
     let listed = in_driver_files(root);
     if !listed.is_empty() || !is_wsl(root) {

@@ -53,7 +53,7 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a program with devprof loaded, and summarize what was collected
+    /// Run a program with devprof loaded, and summarize the collected data
     ///
     /// The exit status is the program's own. If the program succeeds, but counts were lost, it is 3. If a signal kills
     /// the program, devprof ends by the same signal. The status is 127 if the program is not found, 126 if it cannot be executed, 2 if the command line is not valid, and 1 if

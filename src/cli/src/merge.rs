@@ -145,7 +145,7 @@ impl Losses<'_> {
         self.bar.suspend(|| (self.report)(warning));
     }
 
-    /// Adds what llvm-profdata refused. All files are reported, functions up to a maximum number.
+    /// Adds the files and functions that llvm-profdata refused. All files are reported, functions up to a maximum number.
     fn add_problems(&mut self, problems: &[Problem]) {
         let mut functions = 0;
         for problem in problems {

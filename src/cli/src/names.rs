@@ -51,7 +51,7 @@ const MAX_NAME: usize = 1 << 20;
 /// zlib's highest compression ratio is about 1,032 to 1.
 const MAX_RATIO: u64 = 1040;
 
-/// The names in a names section, by their hash, which is what records contain.
+/// The names in a names section, by their hashes, which records contain.
 pub fn by_hash(section: &[u8]) -> anyhow::Result<HashMap<u64, String>> {
     let mut names = HashMap::new();
     for text in texts(section) {
@@ -153,8 +153,8 @@ impl<W: DemangleWrite> DemangleWrite for Limited<W> {
 /// rocprofv3 shows with `--truncate-kernels` (`truncate_name` in rocprofiler-sdk's lib/common/demangle.cpp), except for
 /// operators, const functions and lambdas, which have names here, too.
 ///
-/// The demangler reports the syntax of what it prints. A parser of demangled text would have to guess whether `<` and
-/// `(` are part of an operator.
+/// The demangler reports the syntax of the text that it prints. A parser of demangled text would have to guess whether
+/// `<` and `(` are part of an operator.
 pub fn short(name: &str) -> String {
     printed(name, |base: BaseName| match base.text.find("[abi:") {
         Some(tag) => base.text[..tag].to_owned(),
@@ -162,7 +162,7 @@ pub fn short(name: &str) -> String {
     })
 }
 
-/// The name in the source with `<…>` in place of template arguments, without parameters.
+/// The name in the source with `<…>` instead of template arguments, without parameters.
 fn without_arguments(name: &str) -> String {
     printed(name, |template: Template| template.text)
 }

@@ -69,12 +69,12 @@ pub struct Options {
     /// Calls and times of several traces add up. They are also shown for each trace.
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
-    /// The formats to write [default: that of the output's extension, html for another output, or text]
+    /// The formats to write [default: by the output's extension, html for another output, or text]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "FORMAT")]
     format: Vec<Format>,
     /// The file to write, - for stdout, or a directory for html and for several formats
     ///
-    /// The extensions .info, .lcov, .json, .xml, .md and .txt select a format. A directory is a new one, or that of an
+    /// The extensions .info, .lcov, .json, .xml, .md and .txt select a format. A directory must be new, or must have an
     /// earlier report, which is replaced. It gets index.html and other pages, lcov.info and one .lcov file per
     /// architecture, report.json, coverage.xml (cobertura), report.md, report.txt and annotations.txt (github).
     #[arg(short, long, value_name = "OUT")]
@@ -96,7 +96,7 @@ pub struct Options {
     diff: Option<String>,
     #[command(flatten)]
     thresholds: thresholds::Options,
-    /// Show what changed since an earlier report: a file of --format json, or a directory that has it
+    /// Show the changes since an earlier report: a file of --format json, or a directory that has it
     #[arg(long, value_name = "REPORT")]
     baseline: Option<PathBuf>,
     /// Accept code objects in which clang's default setting counts only one block in eight

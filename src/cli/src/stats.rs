@@ -17,7 +17,7 @@ use crate::console::Console;
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
 use crate::readable::plural;
-use crate::trace_reader::{self, Checks, Summary, Untimed};
+use crate::trace_reader::{self, Checks, Record, Summary, Trace, Untimed};
 use crate::{outfile, traces};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -116,16 +116,13 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let mut summaries = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let mut collector = Collector::new(&parts, grouping);
-        let (mut trace, summary) = trace_reader::read(
-            file,
-            options.naming,
-            Checks::Records,
-            console,
-            |record, trace| {
-                collector.record(record, trace);
-                Ok(())
-            },
-        )?;
+        let take = |record: &Record, trace: &mut Trace| {
+            collector.record(record, trace);
+            Ok(())
+        };
+        let naming = options.naming;
+        let (mut trace, summary) =
+            trace_reader::read(file, 0, naming, Checks::Records, console, take)?;
         warn_about_untimed(file, &parts, &collector, console);
         collector.finish(number, file, &mut trace, &mut totals);
         summaries.push(summary);

@@ -442,7 +442,7 @@ pub fn header_and_host(path: &Path) -> anyhow::Result<(Header, Option<String>)> 
 }
 
 /// The start of the trace, or of an earlier API call, marker, dispatch or copy, with `shift` added as in
-/// [`read_shifted`]. Does not report damage.
+/// [`read`]. Does not report damage.
 pub fn first_event(path: &Path, shift: u64) -> anyhow::Result<u64> {
     let mut reader = open_clocked(path)?;
     let mut trace = Trace::new(*reader.header(), Naming::default(), shift);
@@ -471,19 +471,9 @@ pub fn each_record(path: &Path, mut take: impl FnMut(&Record)) -> anyhow::Result
     Ok(())
 }
 
-/// Calls `take` with each valid record, in the order of the file, and reports problems of the file.
+/// Calls `take` with each valid record, in the order of the file, and reports problems of the file. Adds `shift`
+/// nanoseconds to all times.
 pub fn read(
-    path: &Path,
-    naming: Naming,
-    checks: Checks,
-    console: &mut Console,
-    take: impl FnMut(&Record, &mut Trace) -> anyhow::Result<()>,
-) -> anyhow::Result<(Trace, Summary)> {
-    read_shifted(path, 0, naming, checks, console, take)
-}
-
-/// [`read`], and adds `shift` nanoseconds to all times.
-pub fn read_shifted(
     path: &Path,
     shift: u64,
     naming: Naming,

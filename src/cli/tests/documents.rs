@@ -60,7 +60,7 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with a document.
+/// The errors in a document.
 fn errors(root: &Path, document: &Path) -> Vec<String> {
     let text = fs::read_to_string(document).expect("a document");
     let directory = document.parent().expect("a directory");

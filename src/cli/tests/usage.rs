@@ -14,116 +14,82 @@ fn devprof(dir: &Path, arguments: &str) -> Output {
         .unwrap()
 }
 
-/// Command lines, and a part of the message.
-const USAGE_ERRORS: [(&str, &str); 73] = [
-    ("", "Usage: devprof"),
-    ("unknown", "unrecognized subcommand 'unknown'"),
-    ("--unknown", "unexpected argument '--unknown'"),
-    ("--color maybe demo", "invalid value 'maybe'"),
-    ("run", "<PROG>"),
-    ("run --snapshot 0 true", "invalid value '0'"),
-    ("run --sync 1s true", "invalid value '1s'"),
-    ("run --trace-api true", "--trace <FILE>"),
-    ("run --trace-copies true", "--trace <FILE>"),
-    ("run --trace-markers true", "--trace <FILE>"),
-    ("run --trace-stopped true", "--trace <FILE>"),
-    ("run --trace-start-after 1 true", "--trace <FILE>"),
-    ("run --trace-duration 1 true", "--trace <FILE>"),
-    ("run --trace a --trace-duration 0 true", "invalid value '0'"),
-    (
-        "run --trace a --trace-start-after -1 true",
-        "unexpected argument '-1'",
-    ),
-    ("run --library none.so true", "none.so"),
-    ("run --library . true", "not a file"),
-    ("flags", "--coverage"),
-    ("flags --coverage --pgo-generate", "cannot be used"),
-    ("flags --coverage --compile --link", "cannot be used"),
-    ("flags --coverage --rdc", "--cuda"),
-    ("flags --coverage --source a.cu", "--cuda"),
-    ("flags --coverage --cuda --device-only", "cannot be used"),
-    ("flags --coverage --clang ./none", "cannot start ./none"),
-    ("flags --coverage --clang true", "not a clang"),
-    ("inspect", "<FILES>"),
-    ("extract a", "--output <DIR>"),
-    ("extract -o out", "<FILES>"),
-    ("merge a", "--output <FILE>"),
-    ("merge -o out", "<FILE>"),
-    ("merge a -o - --by-arch", "--by-arch"),
-    ("merge text -o text", "another with -o"),
-    ("merge a -o out --llvm none", "--llvm none"),
-    ("report a", "--profile <FILE>"),
-    ("report --profile a", "name the binaries that ran"),
-    ("report a --profile b --format pdf", "'pdf'"),
-    ("report a --profile b --format html", "-o DIR"),
-    ("report a --profile b --format lcov,json", "-o DIR"),
-    ("report a --profile b --path-map from", "FROM=TO"),
-    ("report a --profile b --format html -o -", "-o DIR"),
-    ("report a --profile b --open", "-o DIR"),
-    ("report a --profile b -o a.xml --open", "-o DIR"),
-    (
-        "report a --profile b --fail-under-lines 101",
-        "from 0 to 100",
-    ),
-    ("report a --profile b --include [a", "invalid value '[a'"),
-    (
-        "report a --profile b --ignore-filename-regex (a",
-        "invalid value '(a'",
-    ),
-    // --profile does not take the next argument.
-    (
-        "report --profile a raw.profraw",
-        "raw.profraw: a profile, not a binary",
-    ),
-    ("report --profile a .", ".: a directory, not a binary"),
-    ("report a --profile b --baseline", "--baseline <REPORT>"),
-    ("report a --profile b --llvm none", "--llvm none"),
-    ("stats", "<FILE>"),
-    ("stats a --json --csv", "cannot be used"),
-    ("stats a --csv --api --copies", "-o DIR"),
-    ("stats a -o b --json", "cannot be used"),
-    ("stats a -o - --api --copies", "-o DIR"),
-    ("stats a --by kernel", "'kernel'"),
-    (
-        "stats a --api --by agent",
-        "API calls cannot be grouped by agent, only by process, stream, thread",
-    ),
-    (
-        "stats a --copies --by queue",
-        "copies cannot be grouped by queue",
-    ),
-    (
-        "stats a --markers --by stream",
-        "markers cannot be grouped by stream",
-    ),
-    (
-        "stats a --gaps --by thread",
-        "gaps cannot be grouped by thread, only by process, agent, queue",
-    ),
-    ("stats a --top 0", "invalid value '0'"),
-    ("stats a --short-names --no-demangle", "cannot be used"),
-    ("stats text ./text", "given twice"),
-    ("export a -f xml", "'xml'"),
-    ("export", "<FILE>..."),
-    ("export a b", "there are 2 traces: name the output with -o"),
-    (
-        "export a b -f xplane -o c",
-        "for several traces, name a log directory",
-    ),
-    (
-        "export a -o b.txt",
-        ".pftrace, .csv, .jsonl, .db, .xplane.pb",
-    ),
-    ("export text -f csv -o text", "trace itself"),
-    (
-        "export a -o b.db --csv-of api",
-        "--csv-of is only for the format of .csv files",
-    ),
-    ("doctor --llvm none", "--llvm none"),
-    ("doctor --unknown", "unexpected argument"),
-    ("demo extra", "unexpected argument 'extra'"),
-    ("docs", "<SHARE>"),
-];
+/// Command lines, and a part of the message. `--profile` takes only one argument, and a binary follows.
+const USAGE_ERRORS: &str = "
+ | Usage: devprof
+unknown | unrecognized subcommand 'unknown'
+--unknown | unexpected argument '--unknown'
+--color maybe demo | invalid value 'maybe'
+run | <PROG>
+run --snapshot 0 true | invalid value '0'
+run --sync 1s true | invalid value '1s'
+run --trace-api true | --trace <FILE>
+run --trace-copies true | --trace <FILE>
+run --trace-markers true | --trace <FILE>
+run --trace-stopped true | --trace <FILE>
+run --trace-start-after 1 true | --trace <FILE>
+run --trace-duration 1 true | --trace <FILE>
+run --trace a --trace-duration 0 true | invalid value '0'
+run --trace a --trace-start-after -1 true | unexpected argument '-1'
+run --library none.so true | none.so
+run --library . true | not a file
+flags | --coverage
+flags --coverage --pgo-generate | cannot be used
+flags --coverage --compile --link | cannot be used
+flags --coverage --rdc | --cuda
+flags --coverage --source a.cu | --cuda
+flags --coverage --cuda --device-only | cannot be used
+flags --coverage --clang ./none | cannot start ./none
+flags --coverage --clang true | not a clang
+inspect | <FILES>
+extract a | --output <DIR>
+extract -o out | <FILES>
+merge a | --output <FILE>
+merge -o out | <FILE>
+merge a -o - --by-arch | --by-arch
+merge text -o text | another with -o
+merge a -o out --llvm none | --llvm none
+report a | --profile <FILE>
+report --profile a | name the binaries that ran
+report a --profile b --format pdf | 'pdf'
+report a --profile b --format html | -o DIR
+report a --profile b --format lcov,json | -o DIR
+report a --profile b --path-map from | FROM=TO
+report a --profile b --format html -o - | -o DIR
+report a --profile b --open | -o DIR
+report a --profile b -o a.xml --open | -o DIR
+report a --profile b --fail-under-lines 101 | from 0 to 100
+report a --profile b --include [a | invalid value '[a'
+report a --profile b --ignore-filename-regex (a | invalid value '(a'
+report --profile a raw.profraw | raw.profraw: a profile, not a binary
+report --profile a . | .: a directory, not a binary
+report a --profile b --baseline | --baseline <REPORT>
+report a --profile b --llvm none | --llvm none
+stats | <FILE>
+stats a --json --csv | cannot be used
+stats a --csv --api --copies | -o DIR
+stats a -o b --json | cannot be used
+stats a -o - --api --copies | -o DIR
+stats a --by kernel | 'kernel'
+stats a --api --by agent | API calls cannot be grouped by agent, only by process, stream, thread
+stats a --copies --by queue | copies cannot be grouped by queue
+stats a --markers --by stream | markers cannot be grouped by stream
+stats a --gaps --by thread | gaps cannot be grouped by thread, only by process, agent, queue
+stats a --top 0 | invalid value '0'
+stats a --short-names --no-demangle | cannot be used
+stats text ./text | given twice
+export a -f xml | 'xml'
+export | <FILE>...
+export a b | there are 2 traces: name the output with -o
+export a b -f xplane -o c | for several traces, name a log directory
+export a -o b.txt | .pftrace, .csv, .jsonl, .db, .xplane.pb
+export text -f csv -o text | trace itself
+export a -o b.db --csv-of api | --csv-of is only for the format of .csv files
+doctor --llvm none | --llvm none
+doctor --unknown | unexpected argument
+demo extra | unexpected argument 'extra'
+docs | <SHARE>
+";
 
 #[test]
 fn usage_errors_exit_with_status_2() {
@@ -131,7 +97,8 @@ fn usage_errors_exit_with_status_2() {
     fs::write(dir.path().join("text"), ":ir\nmain\n1\n1\n2\n").unwrap();
     let magic = b"\x81rforpl\xff\x0b\0\0\0\0\0\0\0";
     fs::write(dir.path().join("raw.profraw"), magic).unwrap();
-    for (arguments, message) in USAGE_ERRORS {
+    for case in USAGE_ERRORS.lines().skip(1) {
+        let (arguments, message) = case.split_once(" | ").unwrap();
         let output = devprof(dir.path(), arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments}: {stderr}");

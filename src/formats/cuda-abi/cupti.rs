@@ -318,7 +318,7 @@ functions! {
     cuptiEnableCallback(enable: u32, subscriber: CUpti_SubscriberHandle, domain: c_uint, id: c_uint) -> CUptiResult;
 }
 
-/// What a function of CUDA's APIs submits to the device.
+/// The kind of work that a function of CUDA's APIs submits to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Nothing.
@@ -349,7 +349,7 @@ pub struct Function {
     pub number: c_uint,
     /// The number of the same function that uses the default stream of the calling thread, 0 if there is none.
     pub per_thread: c_uint,
-    /// What it submits.
+    /// The kind of work that it submits.
     pub work: Work,
     /// Where its stream is.
     pub stream: StreamArgument,

@@ -109,7 +109,7 @@ functions! {
     cuStreamQuery(stream: CUstream) -> CUresult;
     /// Waits until a stream is idle.
     cuStreamSynchronize(stream: CUstream) -> CUresult;
-    /// Sets the capture mode of the calling thread, and returns the old one in its place.
+    /// Sets the capture mode of the calling thread, and returns the old one.
     cuThreadExchangeStreamCaptureMode(mode: *mut c_int) -> CUresult;
     /// The free memory and the size of the memory of the current context's device, bytes.
     cuMemGetInfo_v2(free: *mut usize, size: *mut usize) -> CUresult;

@@ -42,7 +42,7 @@ pub union nvtxMessageValue_t {
     pub ascii: *const c_char,
     /// [`NVTX_MESSAGE_TYPE_UNICODE`]: UTF-32 on Linux.
     pub unicode: *const u32,
-    /// [`NVTX_MESSAGE_TYPE_REGISTERED`]: what the tool returned when the string was registered.
+    /// [`NVTX_MESSAGE_TYPE_REGISTERED`]: the value that the tool returned when the string was registered.
     pub registered: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Adds the counters of raw profiles of one code object: files that are equal except for what changes while the code
-//! object runs.
+//! Adds the counters of raw profiles of one code object: files that differ only in the parts that change while the
+//! code object runs.
 
 use crate::format;
 use crate::reader::{self, Layout};
@@ -149,10 +149,10 @@ impl Counts {
                 fixed = range.end;
             }
         }
-        match one[fixed..] == other[fixed..] {
-            true => Ok(()),
-            false => Err(Mismatch::Build),
+        if one[fixed..] != other[fixed..] {
+            return Err(Mismatch::Build);
         }
+        Ok(())
     }
 
     /// Adds the counts of `new` to the counts of `sum`. Counts saturate at [`MAX_COUNT`]; returns how many did. With byte

@@ -3,6 +3,7 @@
 //! All values are little endian.
 
 use std::mem::offset_of;
+use std::ops::Range;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -200,39 +201,9 @@ impl DataRecord {
     }
 }
 
-/// A function's data record (`__llvm_profile_data`) of raw version 10. Fields as in [`DataRecord`].
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct DataRecordV10 {
-    name_ref: U64,
-    func_hash: U64,
-    counter_ptr: U64,
-    bitmap_ptr: U64,
-    function_pointer: U64,
-    values: U64,
-    num_counters: U32,
-    num_value_sites: [U16; 3],
-    padding: [u8; 2],
-    num_bitmap_bytes: U32,
-}
-
-impl From<DataRecordV10> for DataRecord {
-    fn from(record: DataRecordV10) -> DataRecord {
-        DataRecord {
-            name_ref: record.name_ref,
-            func_hash: record.func_hash,
-            counter_ptr: record.counter_ptr,
-            uniform_counter_ptr: U64::ZERO,
-            bitmap_ptr: record.bitmap_ptr,
-            function_pointer: record.function_pointer,
-            values: record.values,
-            num_counters: record.num_counters,
-            num_value_sites: record.num_value_sites,
-            offload_device_wave_size: U16::ZERO,
-            num_bitmap_bytes: record.num_bitmap_bytes,
-        }
-    }
-}
+/// The fields of [`DataRecord`] that version 10 does not have, in bytes. It also has padding instead of the wave size.
+const UNIFORM_IN_RECORD: Range<usize> =
+    offset_of!(DataRecord, uniform_counter_ptr)..offset_of!(DataRecord, bitmap_ptr);
 
 /// A raw version and its data records.
 #[derive(Debug, PartialEq, Eq)]
@@ -250,7 +221,7 @@ pub struct Format {
 /// Raw version 10 (LLVM 19 to 22).
 pub const V10: Format = Format {
     version: 10,
-    record: size_of::<DataRecordV10>(),
+    record: size_of::<DataRecord>() - size_of::<U64>(),
     has_uniform: false,
     wave_size: None,
 };
@@ -275,31 +246,30 @@ impl Format {
 
     /// Reads the record at the beginning of `bytes`. `None` if `bytes` is shorter than a record.
     pub fn read_record(&self, bytes: &[u8]) -> Option<DataRecord> {
-        if self.has_uniform {
-            return Some(DataRecord::read_from_prefix(bytes).ok()?.0);
+        let mut record: DataRecord = read(bytes, self.missing(UNIFORM_IN_RECORD))?;
+        if self.wave_size.is_none() {
+            record.offload_device_wave_size = U16::ZERO;
         }
-        Some(DataRecordV10::read_from_prefix(bytes).ok()?.0.into())
+        Some(record)
     }
 
     /// Writes a record to the beginning of `bytes`, without the fields that the raw version does not have. `None` if
     /// `bytes` is shorter than a record.
     pub fn write_record(&self, record: &DataRecord, bytes: &mut [u8]) -> Option<()> {
-        if self.has_uniform {
-            return record.write_to_prefix(bytes).ok();
+        let mut record = *record;
+        if self.wave_size.is_none() {
+            record.offload_device_wave_size = U16::ZERO;
         }
-        let record = DataRecordV10 {
-            name_ref: record.name_ref,
-            func_hash: record.func_hash,
-            counter_ptr: record.counter_ptr,
-            bitmap_ptr: record.bitmap_ptr,
-            function_pointer: record.function_pointer,
-            values: record.values,
-            num_counters: record.num_counters,
-            num_value_sites: record.num_value_sites,
-            padding: [0; 2],
-            num_bitmap_bytes: record.num_bitmap_bytes,
-        };
-        record.write_to_prefix(bytes).ok()
+        let [first, rest] = present(&record, self.missing(UNIFORM_IN_RECORD));
+        let (to_first, to_rest) = bytes.get_mut(..self.record)?.split_at_mut(first.len());
+        to_first.copy_from_slice(first);
+        to_rest.copy_from_slice(rest);
+        Some(())
+    }
+
+    /// The bytes of a struct of version 11 that are missing in this version. `uniform`: the fields of uniform counters.
+    fn missing(&self, uniform: Range<usize>) -> Range<usize> {
+        if self.has_uniform { 0..0 } else { uniform }
     }
 
     /// The records in a data section. Bytes after the last complete record are ignored.
@@ -309,10 +279,29 @@ impl Format {
     }
 }
 
-/// The beginning of a file's header (`INSTR_PROF_RAW_HEADER`), the same in both versions.
+/// Reads a struct at the beginning of `bytes`, in which the bytes of the range `missing` are missing: they are 0 in the
+/// result. `None` if `bytes` is too short.
+fn read<T: FromBytes + IntoBytes>(bytes: &[u8], missing: Range<usize>) -> Option<T> {
+    let mut result = T::new_zeroed();
+    let to = result.as_mut_bytes();
+    let (first, rest) = bytes
+        .get(..to.len() - missing.len())?
+        .split_at(missing.start);
+    to[..missing.start].copy_from_slice(first);
+    to[missing.end..].copy_from_slice(rest);
+    Some(result)
+}
+
+/// The bytes of a struct in front of and after the range `missing`.
+fn present<T: IntoBytes + Immutable>(value: &T, missing: Range<usize>) -> [&[u8]; 2] {
+    let bytes = value.as_bytes();
+    [&bytes[..missing.start], &bytes[missing.end..]]
+}
+
+/// A file's header (`INSTR_PROF_RAW_HEADER`) of version 11.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(crate) struct HeaderStart {
+pub(crate) struct RawHeader {
     pub magic: U64,
     pub version: U64,
     pub binary_ids_size: U64,
@@ -322,21 +311,9 @@ pub(crate) struct HeaderStart {
     pub padding_bytes_after_counters: U64,
     pub num_bitmap_bytes: U64,
     pub padding_bytes_after_bitmap_bytes: U64,
-}
-
-/// Version 11 has these words between [`HeaderStart`] and [`HeaderEnd`].
-#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct HeaderUniform {
     pub num_uniform_counters: U64,
     pub padding_bytes_after_uniform_counters: U64,
     pub uniform_counters_delta: U64,
-}
-
-/// The end of a file's header, the same in both versions.
-#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(crate) struct HeaderEnd {
     pub names_size: U64,
     pub counters_delta: U64,
     pub bitmap_delta: U64,
@@ -346,33 +323,20 @@ pub(crate) struct HeaderEnd {
     pub value_kind_last: U64,
 }
 
-/// A file's header. In version 10, all fields of `uniform` are 0.
-pub(crate) struct RawHeader {
-    pub start: HeaderStart,
-    pub uniform: HeaderUniform,
-    pub end: HeaderEnd,
-}
+/// The fields of [`RawHeader`] that version 10 does not have, in bytes.
+const UNIFORM_IN_HEADER: Range<usize> =
+    offset_of!(RawHeader, num_uniform_counters)..offset_of!(RawHeader, names_size);
 
 impl RawHeader {
-    /// Reads a header in `format` at the beginning of `bytes`. `None` if `bytes` is shorter than the header.
+    /// Reads a header in `format` at the beginning of `bytes`. In version 10, the fields of uniform counters are 0. `None`
+    /// if `bytes` is shorter than the header.
     pub fn read(format: &Format, bytes: &[u8]) -> Option<RawHeader> {
-        let (start, rest) = HeaderStart::read_from_prefix(bytes).ok()?;
-        let (uniform, rest) = match Header::has_uniform(format.version) {
-            true => HeaderUniform::read_from_prefix(rest).ok()?,
-            false => (HeaderUniform::new_zeroed(), rest),
-        };
-        let (end, _) = HeaderEnd::read_from_prefix(rest).ok()?;
-        Some(RawHeader {
-            start,
-            uniform,
-            end,
-        })
+        read(bytes, format.missing(UNIFORM_IN_HEADER))
     }
 }
 
 /// Size of the larger header, which version 11 has, in bytes.
-pub const MAX_HEADER_SIZE: usize =
-    size_of::<HeaderStart>() + size_of::<HeaderUniform>() + size_of::<HeaderEnd>();
+pub const MAX_HEADER_SIZE: usize = size_of::<RawHeader>();
 
 /// The fields of a file's header that give the sizes of its sections. A device profile has 0 in the others: padding
 /// before the counters, bitmaps, virtual tables.
@@ -409,46 +373,36 @@ impl Header {
         counter_size(self.version)
     }
 
-    fn has_uniform(version: u64) -> bool {
-        version & !VARIANT_MASK >= V11.version
+    /// The bytes of [`RawHeader`] that are missing in the header of a profile of `version`, with or without variant flags.
+    fn missing(version: u64) -> Range<usize> {
+        if version & !VARIANT_MASK >= V11.version {
+            return 0..0;
+        }
+        UNIFORM_IN_HEADER
     }
 
     /// Number of 64-bit words in the header of a profile of `version`, with or without variant flags.
     pub fn words_of(version: u64) -> usize {
-        let uniform = match Header::has_uniform(version) {
-            true => size_of::<HeaderUniform>(),
-            false => 0,
-        };
-        (size_of::<HeaderStart>() + uniform + size_of::<HeaderEnd>()) / size_of::<U64>()
+        (size_of::<RawHeader>() - Header::missing(version).len()) / size_of::<U64>()
     }
 
     /// The header's 64-bit words in the order of the file.
     pub fn words(&self) -> Vec<u64> {
-        let start = HeaderStart {
+        let header = RawHeader {
             magic: MAGIC.into(),
             version: self.version.into(),
             binary_ids_size: self.binary_ids.into(),
             num_data: self.num_data.into(),
             num_counters: self.num_counters.into(),
             padding_bytes_after_counters: self.padding_after_counters.into(),
-            ..HeaderStart::new_zeroed()
-        };
-        let uniform = HeaderUniform {
             num_uniform_counters: self.num_uniform.into(),
             uniform_counters_delta: self.uniform_delta.into(),
-            ..HeaderUniform::new_zeroed()
-        };
-        let end = HeaderEnd {
             names_size: self.names.into(),
             counters_delta: self.counters_delta.into(),
             value_kind_last: VALUE_KIND_LAST.into(),
-            ..HeaderEnd::new_zeroed()
+            ..RawHeader::new_zeroed()
         };
-        let mut bytes = start.as_bytes().to_vec();
-        if Header::has_uniform(self.version) {
-            bytes.extend_from_slice(uniform.as_bytes());
-        }
-        bytes.extend_from_slice(end.as_bytes());
+        let bytes = present(&header, Header::missing(self.version)).concat();
         let (words, _) = bytes.as_chunks();
         words.iter().map(|&word| u64::from_le_bytes(word)).collect()
     }

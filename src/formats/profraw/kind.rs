@@ -35,9 +35,10 @@ impl Kind {
             });
         }
         let raw = |bits, big_endian| {
-            let word = match big_endian {
-                true => u64::from_be_bytes,
-                false => u64::from_le_bytes,
+            let word = if big_endian {
+                u64::from_be_bytes
+            } else {
+                u64::from_le_bytes
             };
             Some(Kind::Raw {
                 bits,

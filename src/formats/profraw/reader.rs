@@ -102,51 +102,35 @@ impl Layout {
         let raw_version = version & !VARIANT_MASK;
         let format = Format::of_version(raw_version).ok_or(Error::Version(raw_version))?;
         let raw = RawHeader::read(format, bytes).ok_or(cut_off)?;
-        let (start, uniform, end) = (raw.start, raw.uniform, raw.end);
         let header = Header {
             version,
-            binary_ids: start.binary_ids_size.get(),
-            num_data: start.num_data.get(),
-            num_counters: start.num_counters.get(),
-            padding_after_counters: start.padding_bytes_after_counters.get(),
-            num_uniform: uniform.num_uniform_counters.get(),
-            uniform_delta: uniform.uniform_counters_delta.get(),
-            names: end.names_size.get(),
-            counters_delta: end.counters_delta.get(),
+            binary_ids: raw.binary_ids_size.get(),
+            num_data: raw.num_data.get(),
+            num_counters: raw.num_counters.get(),
+            padding_after_counters: raw.padding_bytes_after_counters.get(),
+            num_uniform: raw.num_uniform_counters.get(),
+            uniform_delta: raw.uniform_counters_delta.get(),
+            names: raw.names_size.get(),
+            counters_delta: raw.counters_delta.get(),
         };
         let mut parts = Parts {
             at: 8 * Header::words_of(version) as u64,
             size,
         };
+        let (record, counter) = (format.record as u64, header.counter());
         let binary_ids = parts.next("binary ids", header.binary_ids, 1, 0)?;
-        let data = parts.next(
-            "data records",
-            header.num_data,
-            format.record as u64,
-            start.padding_bytes_before_counters.get(),
-        )?;
-        let counters = parts.next(
-            "counters",
-            header.num_counters,
-            header.counter(),
-            header.padding_after_counters,
-        )?;
-        let bitmap = parts.next(
-            "bitmaps",
-            start.num_bitmap_bytes.get(),
-            1,
-            start.padding_bytes_after_bitmap_bytes.get(),
-        )?;
-        let uniform = parts.next(
-            "uniform counters",
-            header.num_uniform,
-            COUNTER,
-            uniform.padding_bytes_after_uniform_counters.get(),
-        )?;
+        let after = raw.padding_bytes_before_counters.get();
+        let data = parts.next("data records", header.num_data, record, after)?;
+        let after = header.padding_after_counters;
+        let counters = parts.next("counters", header.num_counters, counter, after)?;
+        let after = raw.padding_bytes_after_bitmap_bytes.get();
+        let bitmap = parts.next("bitmaps", raw.num_bitmap_bytes.get(), 1, after)?;
+        let after = raw.padding_bytes_after_uniform_counters.get();
+        let uniform = parts.next("uniform counters", header.num_uniform, COUNTER, after)?;
         let padding = |size: u64| size.wrapping_neg() % 8;
         let names = parts.next("names", header.names, 1, padding(header.names))?;
-        parts.next("virtual tables", end.num_vtables.get(), VTABLE, 0)?;
-        let vtable_names = end.vnames_size.get();
+        parts.next("virtual tables", raw.num_vtables.get(), VTABLE, 0)?;
+        let vtable_names = raw.vnames_size.get();
         let vtable_padding = padding(vtable_names);
         parts.next("names of virtual tables", vtable_names, 1, vtable_padding)?;
         Ok(Layout {
@@ -162,10 +146,10 @@ impl Layout {
     }
 
     pub fn format(&self) -> &'static Format {
-        match self.header.raw_version() == V10.version {
-            true => &V10,
-            false => &V11,
+        if self.header.raw_version() == V10.version {
+            return &V10;
         }
+        &V11
     }
 }
 

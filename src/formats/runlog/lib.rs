@@ -1,4 +1,4 @@
-//! The run log: what devprof did in the processes of a run. The runtime appends to the file that `DEVPROF_LOG` names,
+//! The run log: the actions of devprof in the processes of a run. The runtime appends to the file that `DEVPROF_LOG` names,
 //! and `devprof run` reads it.
 //!
 //! An entry is one line: `<process id> <word> <text>\n`, with the id in decimal and a single space between the parts.
@@ -115,10 +115,10 @@ pub fn entries(log: &[u8]) -> impl Iterator<Item = Entry<'_>> {
 /// The file to which the processes of this node append: the log itself or, if it is a directory, a file in it, which may
 /// not exist yet.
 pub fn file_of_node(log: &Path) -> PathBuf {
-    match log.is_dir() {
-        true => log.join(node()),
-        false => log.to_owned(),
+    if log.is_dir() {
+        return log.join(node());
     }
+    log.to_owned()
 }
 
 /// Identifies the running system. Processes in different containers have the same one.

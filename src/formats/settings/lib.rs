@@ -24,7 +24,7 @@ pub enum Value {
     Flag,
     Milliseconds {
         least: u64,
-        /// What the runtime does if the value is not valid.
+        /// The runtime's behavior if the value is not valid.
         instead: &'static str,
     },
     /// A number of mebibytes, which may have a decimal point.
@@ -34,7 +34,7 @@ pub enum Value {
     Text,
 }
 
-/// Why a value is not valid, and what the runtime does then.
+/// Why a value is not valid, and the runtime's behavior then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid {
     unit: &'static str,
@@ -114,7 +114,7 @@ variables! {
     PROFILE_FILE = "LLVM_PROFILE_FILE", Text,
         "The name of the profiles, with LLVM's patterns (%p: process ID, %h: host name, %m: one file per code object for all processes, %b: build ID, %t: TMPDIR). The architecture is prepended to the name. Default: default.profraw";
     VERBOSE = "LLVM_PROFILE_VERBOSE", Text,
-        "If set, the runtime also prints what it did.";
+        "If set, the runtime also prints its actions.";
     SYNC = "DEVPROF_SYNC_MS", Milliseconds { least: 0, instead: "using 10000" },
         "How long to wait for running kernels and for copies, in milliseconds. Default: 10000";
     SNAPSHOT = "DEVPROF_SNAPSHOT_MS", Milliseconds { least: 1, instead: "snapshots disabled" },
@@ -138,7 +138,7 @@ variables! {
     TRACE_DURATION = "DEVPROF_TRACE_DURATION", Milliseconds { least: 1, instead: "the trace does not stop" },
         "Stop the recording this many milliseconds after each start.";
     LOG = "DEVPROF_LOG", Text,
-        "Append what was written and lost to this file, if it exists.";
+        "Append the written files and the losses to this file, if it exists.";
     CUPTI = "DEVPROF_CUPTI", Text,
         "The path of CUPTI's library (libcupti.so), which devprof then also uses without a trace. Default: the one next to the CUDA runtime, in CUDA_HOME, CUDA_PATH, /usr/local/cuda, or that the dynamic linker finds. none: CUPTI is not used.";
     DISABLE = "DEVPROF_DISABLE", Flag,

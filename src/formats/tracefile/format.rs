@@ -246,7 +246,7 @@ plain! {
         thread: U32,
         /// Id of a text: the function's name.
         name: U32,
-        /// What the call returned (`hipError_t`, `cudaError_t`, `CUresult`). 0 if the function does not return an error code.
+        /// The result of the call (`hipError_t`, `cudaError_t`, `CUresult`). 0 if the function does not return an error code.
         status: I32,
         /// Id of the [`Stream`] in its arguments, 0 for none. Since version 2.
         stream: U32,
@@ -411,7 +411,7 @@ plain! {
         text: U32,
         /// See [`marker`].
         what: U32,
-        /// For [`marker::PROCESS_RANGE`], what `roctxRangeStartA` or `nvtxRangeStart` returned.
+        /// For [`marker::PROCESS_RANGE`], the value that `roctxRangeStartA` or `nvtxRangeStart` returned.
         range: U64,
         /// How many ranges of the same thread and domain contain it, for [`marker::RANGE`].
         depth: U32,
@@ -470,7 +470,7 @@ plain! {
     }
 }
 
-/// What has a [`Name`].
+/// Types of objects that have a [`Name`].
 pub mod named {
     pub const THREAD: u32 = 1;
     pub const STREAM: u32 = 2;

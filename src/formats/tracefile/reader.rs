@@ -237,7 +237,7 @@ fn item(bytes: &[u8; RECORD_SIZE]) -> Result<Item, String> {
     })
 }
 
-/// What records refer to by id (texts, kernels, agents, queues, streams), names, and the process.
+/// The records to which others refer by id (texts, kernels, agents, queues, streams), names, and the process.
 #[derive(Debug, Default)]
 pub struct Tables {
     texts: HashMap<u64, (u32, Vec<u8>)>,
@@ -256,20 +256,13 @@ impl Tables {
     /// # Errors
     /// A text is damaged.
     pub fn take(&mut self, item: &Item) -> Result<(), String> {
+        let id = |head: &Head| head.id.get() as u32;
         match item {
             Item::Text(text) => return self.take_text(text),
-            Item::Kernel(kernel) => {
-                self.kernels.insert(kernel.head.id.get() as u32, *kernel);
-            }
-            Item::Agent(agent) => {
-                self.agents.insert(agent.head.id.get() as u32, *agent);
-            }
-            Item::Queue(queue) => {
-                self.queues.insert(queue.head.id.get() as u32, *queue);
-            }
-            Item::Stream(stream) => {
-                self.streams.insert(stream.head.id.get() as u32, *stream);
-            }
+            Item::Kernel(kernel) => _ = self.kernels.insert(id(&kernel.head), *kernel),
+            Item::Agent(agent) => _ = self.agents.insert(id(&agent.head), *agent),
+            Item::Queue(queue) => _ = self.queues.insert(id(&queue.head), *queue),
+            Item::Stream(stream) => _ = self.streams.insert(id(&stream.head), *stream),
             Item::Name(name) => {
                 let object = (name.what.get(), name.head.id.get());
                 self.names.insert(object, *name);
@@ -296,10 +289,10 @@ impl Tables {
         }
         let rest = (length - offset) as usize;
         bytes.extend_from_slice(&piece.bytes[..rest.min(PIECE)]);
-        match rest <= PIECE && std::str::from_utf8(bytes).is_err() {
-            true => Err(format!("text {id} is not UTF-8")),
-            false => Ok(()),
+        if rest <= PIECE && std::str::from_utf8(bytes).is_err() {
+            return Err(format!("text {id} is not UTF-8"));
         }
+        Ok(())
     }
 
     /// A text, if it is complete. No text has the id 0.

@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use hsa_abi::*;
 use libloading::os::unix::{Library, RTLD_NOW};
 use std::ffi::c_void;
+use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// The code objects that the program loads, with the raw version of their profiles: from clang 22 and from clang 23.
@@ -73,6 +74,13 @@ fn ok(function: &str, status: Status) -> anyhow::Result<()> {
     }
 }
 
+/// Calls a function of HSA, which must succeed. Unsafe.
+macro_rules! call {
+    ($hsa:ident.$function:ident($($argument:expr),* $(,)?)) => {
+        ok(stringify!($function), ($hsa.$function)($($argument),*))?
+    };
+}
+
 unsafe extern "C" fn push<H>(handle: H, data: *mut c_void) -> Status {
     // SAFETY: all callers in this file pass a `Vec<H>`.
     unsafe { (*data.cast::<Vec<H>>()).push(handle) };
@@ -84,12 +92,10 @@ pub fn run() -> anyhow::Result<Outcome> {
         .with_context(|| format!("{LIBRARY} is not set: `devprof demo` sets it"))?;
     let hsa = Hsa::load(&path).with_context(|| format!("cannot load {}", path.display()))?;
     // SAFETY: here and below, as in HSA's specification: handles are from HSA, and attributes have the right types.
-    ok("hsa_init", unsafe { (hsa.hsa_init)() })?;
+    unsafe { call!(hsa.hsa_init()) };
     let mut agents = Vec::<AgentHandle>::new();
     // SAFETY: `push` gets the vector.
-    ok("hsa_iterate_agents", unsafe {
-        (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast())
-    })?;
+    unsafe { call!(hsa.hsa_iterate_agents(push, (&raw mut agents).cast())) };
     let Some((&cpu, gpus)) = agents.split_first() else {
         bail!("HSA has no agent");
     };
@@ -106,20 +112,15 @@ pub fn run() -> anyhow::Result<Outcome> {
 fn argument_pool(hsa: &Hsa, cpu: AgentHandle) -> anyhow::Result<PoolHandle> {
     let mut pools = Vec::<PoolHandle>::new();
     // SAFETY: `push` gets the vector.
-    let status =
-        unsafe { (hsa.hsa_amd_agent_iterate_memory_pools)(cpu, push, (&raw mut pools).cast()) };
-    ok("hsa_amd_agent_iterate_memory_pools", status)?;
+    unsafe { call!(hsa.hsa_amd_agent_iterate_memory_pools(cpu, push, (&raw mut pools).cast())) };
     for pool in pools {
         let mut flags = 0u32;
+        let (attribute, value) = (
+            HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+            (&raw mut flags).cast(),
+        );
         // SAFETY: the attribute is a u32.
-        let status = unsafe {
-            (hsa.hsa_amd_memory_pool_get_info)(
-                pool,
-                HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
-                (&raw mut flags).cast(),
-            )
-        };
-        ok("hsa_amd_memory_pool_get_info", status)?;
+        unsafe { call!(hsa.hsa_amd_memory_pool_get_info(pool, attribute, value)) };
         if flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT != 0 {
             return Ok(pool);
         }
@@ -135,57 +136,30 @@ fn run_kernels(
     file: &'static [u8],
 ) -> anyhow::Result<()> {
     let (mut reader, mut executable) = Default::default();
-    let mut queue = std::ptr::null_mut();
-    let mut memory = std::ptr::null_mut::<c_void>();
+    let mut queue = null_mut();
+    let mut memory = null_mut::<c_void>();
     // SAFETY: the arguments are as HSA's specification requires; the file is static.
     unsafe {
-        let status = (hsa.hsa_code_object_reader_create_from_memory)(
-            file.as_ptr().cast(),
-            file.len(),
-            &mut reader,
-        );
-        ok("hsa_code_object_reader_create_from_memory", status)?;
-        let status = (hsa.hsa_executable_create_alt)(0, 0, std::ptr::null(), &mut executable);
-        ok("hsa_executable_create_alt", status)?;
-        let nothing = std::ptr::null_mut();
-        let status = (hsa.hsa_executable_load_agent_code_object)(
-            executable,
-            gpu,
-            reader,
-            std::ptr::null(),
-            nothing,
-        );
-        ok("hsa_executable_load_agent_code_object", status)?;
-        ok(
-            "hsa_executable_freeze",
-            (hsa.hsa_executable_freeze)(executable, std::ptr::null()),
-        )?;
-        let (none, any) = (std::ptr::null_mut(), u32::MAX);
-        let status = (hsa.hsa_queue_create)(
-            gpu,
-            QUEUE,
-            HSA_QUEUE_TYPE_MULTI,
-            None,
-            none,
-            any,
-            any,
-            &mut queue,
-        );
-        ok("hsa_queue_create", status)?;
-        let status = (hsa.hsa_amd_memory_pool_allocate)(arguments, 8192, 0, &mut memory);
-        ok("hsa_amd_memory_pool_allocate", status)?;
-        let status = (hsa.hsa_amd_agents_allow_access)(1, &gpu, std::ptr::null(), memory);
-        ok("hsa_amd_agents_allow_access", status)?;
+        let start = file.as_ptr().cast();
+        call!(hsa.hsa_code_object_reader_create_from_memory(start, file.len(), &mut reader));
+        call!(hsa.hsa_executable_create_alt(0, 0, null(), &mut executable));
+        let nothing = null_mut();
+        call!(hsa.hsa_executable_load_agent_code_object(executable, gpu, reader, null(), nothing));
+        call!(hsa.hsa_executable_freeze(executable, null()));
+        let (kind, none, any) = (HSA_QUEUE_TYPE_MULTI, null_mut(), u32::MAX);
+        call!(hsa.hsa_queue_create(gpu, QUEUE, kind, None, none, any, any, &mut queue));
+        call!(hsa.hsa_amd_memory_pool_allocate(arguments, 8192, 0, &mut memory));
+        call!(hsa.hsa_amd_agents_allow_access(1, &gpu, null(), memory));
         // The kernels' only argument is the address to write to: memory after the argument itself.
         *memory.cast::<u64>() = memory as u64 + 4096;
     }
     for kernel in [c"branch.kd", c"loop.kd"] {
         let mut symbol = SymbolHandle::default();
+        let name = kernel.as_ptr();
         // SAFETY: the name is a C string, the agent is HSA's.
-        let status = unsafe {
-            (hsa.hsa_executable_get_symbol_by_name)(executable, kernel.as_ptr(), &gpu, &mut symbol)
+        unsafe {
+            call!(hsa.hsa_executable_get_symbol_by_name(executable, name, &gpu, &mut symbol))
         };
-        ok("hsa_executable_get_symbol_by_name", status)?;
         dispatch(hsa, queue, symbol, memory as u64)?;
     }
     Ok(())
@@ -199,26 +173,22 @@ fn dispatch(
     arguments: u64,
 ) -> anyhow::Result<()> {
     let (mut object, mut private, mut signal) = (0u64, 0u32, SignalHandle::default());
-    let info = hsa.hsa_executable_symbol_get_info;
     // SAFETY: the attributes are a u64 and a u32. The packet's slot belongs to this thread, and the packet becomes
     // valid with the store of its header, which is last.
     unsafe {
-        let status = info(
-            kernel,
-            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-            (&raw mut object).cast(),
-        );
-        ok("hsa_executable_symbol_get_info", status)?;
-        let status = info(
-            kernel,
-            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
-            (&raw mut private).cast(),
-        );
-        ok("hsa_executable_symbol_get_info", status)?;
-        ok(
-            "hsa_signal_create",
-            (hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal),
-        )?;
+        for (attribute, value) in [
+            (
+                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
+                (&raw mut object).cast(),
+            ),
+            (
+                HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
+                (&raw mut private).cast(),
+            ),
+        ] {
+            call!(hsa.hsa_executable_symbol_get_info(kernel, attribute, value));
+        }
+        call!(hsa.hsa_signal_create(1, 0, null(), &mut signal));
         let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
         let slot = (*queue)
             .base_address

@@ -8,7 +8,7 @@ pub struct Page {
     /// The name of the page without the section number.
     pub name: &'static str,
     environment: &'static [&'static [Described]],
-    /// For each example a line that says what it does, and its indented commands.
+    /// For each example a line with its purpose, and its indented commands.
     examples: &'static str,
     see_also: &'static str,
 }
@@ -49,7 +49,7 @@ Compile a program with coverage, run it, and see which lines ran on the GPU:
     clang++ -x hip a.hip $(devprof flags --coverage) -o a
     devprof run ./a
     devprof report a --profile devprof-1
-Find out what is missing on this machine:
+Check this machine for missing components:
     devprof doctor
 ",
         see_also: "devprof-run(1), devprof-flags(1), devprof-inspect(1), devprof-extract(1), devprof-merge(1), \
@@ -174,7 +174,7 @@ Run on two simulated GPUs, and keep the profiles in the directory demo:
 ];
 
 impl Page {
-    /// What the commands of each example do, and the commands.
+    /// The purpose of each example, and its commands.
     fn examples(&self) -> Vec<(&str, Vec<&str>)> {
         let mut examples: Vec<(&str, Vec<&str>)> = Vec::new();
         for line in self.examples.trim().lines() {
@@ -268,7 +268,7 @@ mod tests {
 
     /// The variables in the table of README.md.
     #[test]
-    fn the_environment_is_that_of_the_readme() {
+    fn the_readme_has_the_same_environment_variables() {
         let readme = include_str!("../../../../README.md");
         let (_, section) = readme.split_once("## Environment variables").unwrap();
         let (section, _) = section.split_once("\n## ").unwrap();

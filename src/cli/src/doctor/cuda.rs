@@ -33,7 +33,7 @@ const CUPTI_PACKAGES: [&str; 2] = ["nvidia/cu13/lib", "nvidia/cuda_cupti/lib"];
 
 /// The parts of a system that the checks read.
 pub struct System<'a> {
-    /// `/`, or the directory that a test uses in its place.
+    /// `/`, or the directory that a test uses instead.
     pub root: &'a Path,
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// The libraries that the dynamic linker finds by name.
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::locate::directory;
 
-    /// A directory in place of `/`.
+    /// A directory instead of `/`.
     struct Root {
         dir: tempfile::TempDir,
         variables: Vec<(&'static str, PathBuf)>,

@@ -61,7 +61,7 @@ pub fn check() -> Vec<Finding> {
     findings
 }
 
-/// Whether this machine has AMD's kernel driver. `root`: `/`, or the directory that a test uses in its place.
+/// Whether this machine has AMD's kernel driver. `root`: `/`, or the directory that a test uses instead.
 pub fn has_amd_gpu(root: &Path) -> bool {
     root.join("dev/kfd").exists()
 }

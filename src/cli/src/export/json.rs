@@ -179,7 +179,7 @@ enum Line<'a> {
         start: u64,
         end: u64,
         depth: u32,
-        /// What `roctxRangeStartA` or `nvtxRangeStart` returned, for a `process_range`.
+        /// The value that `roctxRangeStartA` or `nvtxRangeStart` returned, for a `process_range`.
         range: u64,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         unfinished: bool,

@@ -59,44 +59,18 @@ const COUNTER: u32 = 4;
 const COUNT: u32 = 2;
 
 /// Categories and names of arguments. The ID of each is its position in the list, starting at 1.
-const CATEGORIES: [&str; 6] = ["kernel", "api", "blit", "copy", "marker", "recording"];
+const CATEGORIES: &str = "kernel api blit copy marker recording";
 const KERNEL: u64 = 1;
 const API: u64 = 2;
 const BLIT: u64 = 3;
 const COPY: u64 = 4;
 const MARKER: u64 = 5;
 const RECORDING: u64 = 6;
-const ARGUMENTS: [&str; 29] = [
-    "dispatch",
-    "correlation",
-    "thread",
-    "kernel",
-    "grid",
-    "workgroup",
-    "lds",
-    "scratch",
-    "vgprs",
-    "accum_vgprs",
-    "sgprs",
-    "submit",
-    "clock",
-    "unfinished",
-    "status",
-    "dispatches",
-    "queue",
-    "stream",
-    "copies",
-    "copy",
-    "function",
-    "bytes",
-    "bandwidth_gb_s",
-    "source",
-    "destination",
-    "engine",
-    "marker",
-    "range",
-    "end_thread",
-];
+const ARGUMENTS: &str = "
+    dispatch correlation thread kernel grid workgroup lds scratch vgprs accum_vgprs sgprs submit clock
+    unfinished status dispatches queue stream copies copy function bytes bandwidth_gb_s source destination
+    engine marker range end_thread
+";
 
 /// IDs of tracks: the program, its pauses, its threads, the GPUs, the tracks in [`Lanes`], and the queues' counters.
 /// The number of the trace is added to them ([`TRACE_SHIFT`]).
@@ -181,13 +155,12 @@ struct State {
     latest: u64,
 }
 
-fn interned(names: &[&str]) -> Vec<Name> {
-    let ids = 1..;
-    let name = |(iid, name): (u64, &&str)| Name {
+fn interned(names: &str) -> Vec<Name> {
+    let name = |(iid, name): (u64, &str)| Name {
         iid,
-        name: (*name).to_owned(),
+        name: name.to_owned(),
     };
-    ids.zip(names).map(name).collect()
+    (1..).zip(names.split_whitespace()).map(name).collect()
 }
 
 impl Perfetto {
@@ -278,9 +251,9 @@ impl Perfetto {
                 primary_trace_clock: BOOTTIME,
             }),
             interned_data: Some(InternedData {
-                event_categories: interned(&CATEGORIES),
+                event_categories: interned(CATEGORIES),
                 event_names: Vec::new(),
-                debug_annotation_names: interned(&ARGUMENTS),
+                debug_annotation_names: interned(ARGUMENTS),
             }),
             ..TracePacket::default()
         })?;
@@ -553,10 +526,7 @@ impl Perfetto {
             status,
             number("dispatches", flows.dispatches.get(id)),
         ];
-        let copies = flows.copies.get(id);
-        if copies != 0 {
-            arguments.push(number("copies", copies));
-        }
+        arguments.extend(non_zero("copies", flows.copies.get(id)));
         arguments.extend(self.stream_argument(call.stream.get(), trace));
         Ok(TrackEvent {
             category_iids: vec![API],
@@ -572,9 +542,7 @@ impl Perfetto {
     fn marker(&mut self, marker: &Marker, trace: &Trace) -> std::io::Result<TrackEvent> {
         let message = trace.tables.text(marker.text.get()).unwrap_or_default();
         let mut arguments = vec![number("marker", marker.head.id.get())];
-        if marker.head.flags.get() & flag::UNFINISHED != 0 {
-            arguments.push(truth("unfinished"));
-        }
+        arguments.extend(unfinished(marker.head.flags.get()));
         let is_mark = marker.what.get() == marker::MARK;
         Ok(TrackEvent {
             category_iids: vec![MARKER],
@@ -690,9 +658,7 @@ impl Perfetto {
             text("clock", clock(dispatch.head.flags.get()).to_owned()),
         ];
         arguments.extend(self.stream_argument(dispatch.stream.get(), trace));
-        if dispatch.correlation.get() != 0 {
-            arguments.push(number("correlation", dispatch.correlation.get()));
-        }
+        arguments.extend(non_zero("correlation", dispatch.correlation.get()));
         if !has(dispatch, flag::NO_REGISTERS) {
             arguments.extend([
                 number("vgprs", dispatch.vgprs.get()),
@@ -700,9 +666,7 @@ impl Perfetto {
                 number("sgprs", dispatch.sgprs.get()),
             ]);
         }
-        if has(dispatch, flag::UNFINISHED) {
-            arguments.push(truth("unfinished"));
-        }
+        arguments.extend(unfinished(dispatch.head.flags.get()));
         arguments
     }
 
@@ -733,16 +697,10 @@ impl Perfetto {
                 arguments.push(text(name, format!("{kind} {}", trace.node(agent))));
             }
         }
-        if copy.engine.get() != 0 {
-            arguments.push(number("engine", copy.engine.get()));
-        }
+        arguments.extend(non_zero("engine", copy.engine.get()));
         arguments.extend(self.stream_argument(copy.stream.get(), trace));
-        if copy.correlation.get() != 0 {
-            arguments.push(number("correlation", copy.correlation.get()));
-        }
-        if flags & flag::UNFINISHED != 0 {
-            arguments.push(truth("unfinished"));
-        }
+        arguments.extend(non_zero("correlation", copy.correlation.get()));
+        arguments.extend(unfinished(flags));
         arguments
     }
 }
@@ -760,7 +718,7 @@ fn copy_names(direction: u32) -> (&'static str, &'static str) {
 }
 
 fn argument(name: &str) -> DebugAnnotation {
-    let index = ARGUMENTS.iter().position(|argument| *argument == name);
+    let index = ARGUMENTS.split_whitespace().position(|own| own == name);
     DebugAnnotation {
         name_iid: index.map_or(0, |index| index as u64 + 1),
         ..DebugAnnotation::default()
@@ -779,10 +737,17 @@ fn text(name: &str, value: String) -> DebugAnnotation {
     text
 }
 
-fn truth(name: &str) -> DebugAnnotation {
-    let mut truth = argument(name);
-    truth.bool_value = Some(true);
-    truth
+/// The argument, unless the number or ID is 0.
+fn non_zero(name: &str, value: impl Into<u64>) -> Option<DebugAnnotation> {
+    let value = value.into();
+    (value != 0).then(|| number(name, value))
+}
+
+/// The argument of a dispatch, copy or marker with these flags that did not end.
+fn unfinished(flags: u16) -> Option<DebugAnnotation> {
+    let mut unfinished = argument("unfinished");
+    unfinished.bool_value = Some(true);
+    (flags & flag::UNFINISHED != 0).then_some(unfinished)
 }
 
 impl Writer for Perfetto {

@@ -18,7 +18,7 @@ use super::inputs::Input;
 use super::writer::Writer;
 use crate::trace_reader::{Record, Trace, clock};
 use md5::{Digest, Md5};
-use rusqlite::{Connection, Result, ToSql, params};
+use rusqlite::{Connection, Result, ToSql};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -29,103 +29,55 @@ use zerocopy::IntoBytes;
 
 /// The tables, and their columns after `id` and `guid`. `@x@` is replaced with a reference to table x, and `%x` with
 /// the columns in [`SHARED`].
-const TABLES: [(&str, &str); 19] = [
-    ("string", "string TEXT NOT NULL UNIQUE"),
-    (
-        "info_node",
-        "hash BIGINT NOT NULL UNIQUE, machine_id TEXT NOT NULL UNIQUE, system_name TEXT, hostname TEXT,
-        release TEXT, version TEXT, hardware_name TEXT, domain_name TEXT",
-    ),
-    (
-        "info_process",
-        "nid INTEGER NOT NULL @info_node@, ppid INTEGER, pid INTEGER NOT NULL, init BIGINT, fini BIGINT,
-        start BIGINT, \"end\" BIGINT, command TEXT, environment JSONB NOT NULL DEFAULT '{}', %ext",
-    ),
-    (
-        "info_thread",
-        "%nid, ppid INTEGER, %pid, tid INTEGER NOT NULL, name TEXT, start BIGINT, \"end\" BIGINT, %ext",
-    ),
-    (
-        "info_agent",
-        "%nid, %pid, type TEXT CHECK (type IN ('CPU', 'GPU')), absolute_index INTEGER, logical_index INTEGER,
+const TABLES: &str = r#"
+string: string TEXT NOT NULL UNIQUE;
+info_node: hash BIGINT NOT NULL UNIQUE, machine_id TEXT NOT NULL UNIQUE, system_name TEXT, hostname TEXT,
+        release TEXT, version TEXT, hardware_name TEXT, domain_name TEXT;
+info_process: nid INTEGER NOT NULL @info_node@, ppid INTEGER, pid INTEGER NOT NULL, init BIGINT, fini BIGINT,
+        start BIGINT, "end" BIGINT, command TEXT, environment JSONB NOT NULL DEFAULT '{}', %ext;
+info_thread: %nid, ppid INTEGER, %pid, tid INTEGER NOT NULL, name TEXT, start BIGINT, "end" BIGINT, %ext;
+info_agent: %nid, %pid, type TEXT CHECK (type IN ('CPU', 'GPU')), absolute_index INTEGER, logical_index INTEGER,
         type_index INTEGER, uuid INTEGER, name TEXT, model_name TEXT, vendor_name TEXT, product_name TEXT,
-        user_name TEXT, %ext",
-    ),
-    ("info_queue", "%nid, %pid, name TEXT, %ext"),
-    ("info_stream", "%nid, %pid, name TEXT, %ext"),
-    (
-        "info_pmc",
-        "%nid, %pid, agent_id INTEGER @info_agent@, target_arch TEXT CHECK (target_arch IN ('CPU', 'GPU')),
+        user_name TEXT, %ext;
+info_queue: %nid, %pid, name TEXT, %ext;
+info_stream: %nid, %pid, name TEXT, %ext;
+info_pmc: %nid, %pid, agent_id INTEGER @info_agent@, target_arch TEXT CHECK (target_arch IN ('CPU', 'GPU')),
         event_code INT, instance_id INTEGER, name TEXT NOT NULL, symbol TEXT NOT NULL, description TEXT,
         long_description TEXT DEFAULT '', component TEXT, units TEXT DEFAULT '',
         value_type TEXT CHECK (value_type IN ('ABS', 'ACCUM', 'RELATIVE')), block TEXT, expression TEXT,
-        is_constant INTEGER, is_derived INTEGER, %ext",
-    ),
-    (
-        "info_code_object",
-        "%nid, %pid, agent_id INTEGER @info_agent@, uri TEXT, load_base BIGINT, load_size BIGINT,
-        load_delta BIGINT, storage_type TEXT CHECK (storage_type IN ('FILE', 'MEMORY')), %ext",
-    ),
-    (
-        "info_kernel_symbol",
-        "%nid, %pid, code_object_id INTEGER NOT NULL @info_code_object@, kernel_name TEXT, display_name TEXT,
+        is_constant INTEGER, is_derived INTEGER, %ext;
+info_code_object: %nid, %pid, agent_id INTEGER @info_agent@, uri TEXT, load_base BIGINT, load_size BIGINT,
+        load_delta BIGINT, storage_type TEXT CHECK (storage_type IN ('FILE', 'MEMORY')), %ext;
+info_kernel_symbol: %nid, %pid, code_object_id INTEGER NOT NULL @info_code_object@, kernel_name TEXT, display_name TEXT,
         kernel_object INTEGER, kernarg_segment_size INTEGER, kernarg_segment_alignment INTEGER,
         group_segment_size INTEGER, private_segment_size INTEGER, sgpr_count INTEGER, arch_vgpr_count INTEGER,
-        accum_vgpr_count INTEGER, %ext",
-    ),
-    (
-        "track",
-        "%nid, pid INTEGER @info_process@, tid INTEGER @info_thread@, name_id INTEGER @string@, %ext",
-    ),
-    (
-        "event",
-        "category_id INTEGER @string@, stack_id INTEGER, parent_stack_id INTEGER, correlation_id INTEGER,
-        call_stack JSONB NOT NULL DEFAULT '{}', line_info JSONB NOT NULL DEFAULT '{}', %ext",
-    ),
-    (
-        "arg",
-        "event_id INTEGER NOT NULL @event@, position INTEGER NOT NULL, type TEXT NOT NULL, name TEXT NOT NULL,
-        value TEXT, %ext",
-    ),
-    (
-        "pmc_event",
-        "event_id INTEGER @event@, pmc_id INTEGER NOT NULL @info_pmc@, value REAL DEFAULT 0.0, %ext",
-    ),
-    (
-        "region",
-        "%nid, %pid, tid INTEGER NOT NULL @info_thread@, %span, name_id INTEGER NOT NULL @string@,
-        event_id INTEGER @event@, %ext",
-    ),
-    (
-        "sample",
-        "track_id INTEGER NOT NULL @track@, timestamp BIGINT NOT NULL, event_id INTEGER @event@, %ext",
-    ),
-    (
-        "kernel_dispatch",
-        "%nid, %pid, tid INTEGER @info_thread@, agent_id INTEGER NOT NULL @info_agent@,
+        accum_vgpr_count INTEGER, %ext;
+track: %nid, pid INTEGER @info_process@, tid INTEGER @info_thread@, name_id INTEGER @string@, %ext;
+event: category_id INTEGER @string@, stack_id INTEGER, parent_stack_id INTEGER, correlation_id INTEGER,
+        call_stack JSONB NOT NULL DEFAULT '{}', line_info JSONB NOT NULL DEFAULT '{}', %ext;
+arg: event_id INTEGER NOT NULL @event@, position INTEGER NOT NULL, type TEXT NOT NULL, name TEXT NOT NULL,
+        value TEXT, %ext;
+pmc_event: event_id INTEGER @event@, pmc_id INTEGER NOT NULL @info_pmc@, value REAL DEFAULT 0.0, %ext;
+region: %nid, %pid, tid INTEGER NOT NULL @info_thread@, %span, name_id INTEGER NOT NULL @string@,
+        event_id INTEGER @event@, %ext;
+sample: track_id INTEGER NOT NULL @track@, timestamp BIGINT NOT NULL, event_id INTEGER @event@, %ext;
+kernel_dispatch: %nid, %pid, tid INTEGER @info_thread@, agent_id INTEGER NOT NULL @info_agent@,
         kernel_id INTEGER NOT NULL @info_kernel_symbol@, dispatch_id INTEGER NOT NULL,
         queue_id INTEGER NOT NULL @info_queue@, stream_id INTEGER NOT NULL @info_stream@, %span,
         private_segment_size INTEGER, group_segment_size INTEGER, workgroup_size_x INTEGER NOT NULL,
         workgroup_size_y INTEGER NOT NULL, workgroup_size_z INTEGER NOT NULL, grid_size_x INTEGER NOT NULL,
         grid_size_y INTEGER NOT NULL, grid_size_z INTEGER NOT NULL, region_name_id INTEGER @string@,
-        event_id INTEGER @event@, %ext",
-    ),
-    (
-        "memory_copy",
-        "%nid, %pid, tid INTEGER @info_thread@, %span, name_id INTEGER NOT NULL @string@,
+        event_id INTEGER @event@, %ext;
+memory_copy: %nid, %pid, tid INTEGER @info_thread@, %span, name_id INTEGER NOT NULL @string@,
         dst_agent_id INTEGER @info_agent@, dst_address INTEGER, src_agent_id INTEGER @info_agent@,
         src_address INTEGER, size INTEGER NOT NULL, queue_id INTEGER @info_queue@,
-        stream_id INTEGER @info_stream@, region_name_id INTEGER @string@, event_id INTEGER @event@, %ext",
-    ),
-    (
-        "memory_allocate",
-        "%nid, %pid, tid INTEGER @info_thread@, agent_id INTEGER @info_agent@,
+        stream_id INTEGER @info_stream@, region_name_id INTEGER @string@, event_id INTEGER @event@, %ext;
+memory_allocate: %nid, %pid, tid INTEGER @info_thread@, agent_id INTEGER @info_agent@,
         type TEXT CHECK (type IN ('ALLOC', 'FREE', 'REALLOC', 'RECLAIM')),
         level TEXT CHECK (level IN ('REAL', 'VIRTUAL', 'SCRATCH')), %span, address INTEGER,
         size INTEGER NOT NULL, queue_id INTEGER @info_queue@, stream_id INTEGER @info_stream@,
-        event_id INTEGER @event@, %ext",
-    ),
-];
+        event_id INTEGER @event@, %ext;
+"#;
 
 /// Columns that many tables have.
 const SHARED: [(&str, &str); 4] = [
@@ -244,6 +196,15 @@ const MARKERS: &str = "MARKER_CORE_RANGE_API";
 /// SQLite's default limit of the number of tables in a union. Readers use their own SQLite.
 pub const MAX_TRACES: usize = 500;
 
+/// The columns of a row and their values.
+type Row<'a> = [(&'a str, &'a dyn ToSql)];
+
+macro_rules! row {
+    ($($column:ident: $value:expr),* $(,)?) => {
+        &[$((stringify!($column), &$value as &dyn ToSql)),*]
+    };
+}
+
 pub struct Rocpd {
     db: Connection,
     /// The suffixes of the tables of all traces.
@@ -310,11 +271,15 @@ impl Rocpd {
     }
 
     /// Adds a row to a table of the trace.
-    fn insert(&self, table: &str, columns: &str, values: &[&dyn ToSql]) -> Result<()> {
+    fn insert(&self, table: &str, row: &Row) -> Result<()> {
         let suffix = &self.rows.suffix;
-        let places = vec!["?"; values.len()].join(", ");
-        let sql = format!("INSERT INTO \"rocpd_{table}{suffix}\" ({columns}) VALUES ({places})");
-        self.db.prepare_cached(&sql)?.execute(values)?;
+        let (columns, values): (Vec<_>, Vec<_>) = row.iter().copied().unzip();
+        // Some are keywords of SQL.
+        let columns = columns.join("\", \"");
+        let parameters = vec!["?"; values.len()].join(", ");
+        let sql =
+            format!("INSERT INTO \"rocpd_{table}{suffix}\" (\"{columns}\") VALUES ({parameters})");
+        self.db.prepare_cached(&sql)?.execute(&*values)?;
         Ok(())
     }
 
@@ -332,7 +297,7 @@ impl Rocpd {
         self.rows.suffix = suffix.clone();
         self.rows.pid = trace.header.pid.get();
         for (tag, value) in [("schema_version", "3"), ("uuid", &suffix), ("guid", &guid)] {
-            self.insert("metadata", "tag, value", params![tag, value])?;
+            self.insert("metadata", row! { tag: tag, value: value })?;
         }
         Ok(())
     }
@@ -343,7 +308,7 @@ impl Rocpd {
             return Ok(id);
         }
         let id = self.rows.strings.len() as i64 + 1;
-        self.insert("string", "id, string", params![id, string])?;
+        self.insert("string", row! { id: id, string: string })?;
         self.rows.strings.insert(string.to_owned(), id);
         Ok(id)
     }
@@ -353,12 +318,11 @@ impl Rocpd {
         let category = self.string(category)?;
         self.rows.events += 1;
         let stack = (correlation != 0).then(|| int(correlation));
-        self.insert(
-            "event",
-            "id, category_id, stack_id, parent_stack_id, correlation_id, extdata",
-            params![self.rows.events, category, stack, stack, stack, extra],
-        )?;
-        Ok(self.rows.events)
+        let id = self.rows.events;
+        self.insert("event", row! {
+            id: id, category_id: category, stack_id: stack, parent_stack_id: stack, correlation_id: stack, extdata: extra,
+        })?;
+        Ok(id)
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch, trace: &Trace) -> Result<()> {
@@ -382,35 +346,15 @@ impl Rocpd {
         let [gx, gy, gz] = dispatch.grid.map(|size| size.get());
         let mut extra = json!({});
         add_clock(&mut extra, dispatch.head.flags.get());
-        self.insert(
-            "kernel_dispatch",
-            "nid, pid, tid, agent_id, kernel_id, dispatch_id, queue_id, stream_id, start, \"end\", private_segment_size,
-            group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z, grid_size_x, grid_size_y,
-            grid_size_z, region_name_id, event_id, extdata",
-            params![
-                self.rows.node,
-                self.rows.pid,
-                thread,
-                agent,
-                kernel,
-                int(dispatch.head.id),
-                queue,
-                stream,
-                int(start),
-                int(end),
-                dispatch.scratch.get(),
-                dispatch.lds.get(),
-                wx,
-                wy,
-                wz,
-                gx,
-                gy,
-                gz,
-                region,
-                event,
-                extra.to_string(),
-            ],
-        )
+        let Rows { node, pid, .. } = self.rows;
+        self.insert("kernel_dispatch", row! {
+            nid: node, pid: pid, tid: thread, agent_id: agent, kernel_id: kernel, dispatch_id: int(dispatch.head.id),
+            queue_id: queue, stream_id: stream, start: int(start), end: int(end),
+            private_segment_size: dispatch.scratch.get(), group_segment_size: dispatch.lds.get(),
+            workgroup_size_x: wx, workgroup_size_y: wy, workgroup_size_z: wz,
+            grid_size_x: gx, grid_size_y: gy, grid_size_z: gz,
+            region_name_id: region, event_id: event, extdata: extra.to_string(),
+        })
     }
 
     fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) -> Result<()> {
@@ -427,24 +371,12 @@ impl Rocpd {
             extra["engine"] = copy.engine.get().into();
         }
         add_clock(&mut extra, copy.head.flags.get());
-        self.insert(
-            "memory_copy",
-            "nid, pid, tid, start, \"end\", name_id, dst_agent_id, src_agent_id, size, stream_id, event_id, extdata",
-            params![
-                self.rows.node,
-                self.rows.pid,
-                copy.thread.get(),
-                int(start),
-                int(end),
-                name,
-                to,
-                from,
-                int(copy.size.get()),
-                stream,
-                event,
-                extra.to_string(),
-            ],
-        )
+        let Rows { node, pid, .. } = self.rows;
+        self.insert("memory_copy", row! {
+            nid: node, pid: pid, tid: copy.thread.get(), start: int(start), end: int(end), name_id: name,
+            dst_agent_id: to, src_agent_id: from, size: int(copy.size.get()), stream_id: stream, event_id: event,
+            extdata: extra.to_string(),
+        })
     }
 
     fn call(&mut self, call: &Call, trace: &Trace) -> Result<()> {
@@ -491,12 +423,10 @@ impl Rocpd {
         let name = self.string(name)?;
         self.rows.threads.insert(thread);
         let Rows { node, pid, .. } = self.rows;
-        let (start, end, extra) = (int(start), int(end), extra.to_string());
-        self.insert(
-            "region",
-            "nid, pid, tid, start, \"end\", name_id, event_id, extdata",
-            params![node, pid, thread, start, end, name, event, extra],
-        )
+        self.insert("region", row! {
+            nid: node, pid: pid, tid: thread, start: int(start), end: int(end), name_id: name, event_id: event,
+            extdata: extra.to_string(),
+        })
     }
 
     /// Adds a mark, as a sample on the track of its thread.
@@ -508,14 +438,18 @@ impl Rocpd {
                 let name = self.string(MARKERS)?;
                 let Rows { node, pid, .. } = self.rows;
                 let track = self.rows.tracks.len() as i64 + 1;
-                let values = params![track, node, pid, thread, name];
-                self.insert("track", "id, nid, pid, tid, name_id", values)?;
+                self.insert(
+                    "track",
+                    row! { id: track, nid: node, pid: pid, tid: thread, name_id: name },
+                )?;
                 self.rows.tracks.insert(thread, track);
                 track
             }
         };
-        let values = params![track, int(time), event];
-        self.insert("sample", "track_id, timestamp, event_id", values)
+        self.insert(
+            "sample",
+            row! { track_id: track, timestamp: int(time), event_id: event },
+        )
     }
 
     /// Adds the rows that other records refer to.
@@ -530,23 +464,23 @@ impl Rocpd {
         let hash = hash.fold(0, |hash, byte| hash << 8 | i64::from(*byte));
         self.insert(
             "info_node",
-            "id, hash, machine_id, system_name, hostname",
-            params![node, hash, machine, "Linux", host],
+            row! {
+                id: node, hash: hash, machine_id: machine, system_name: "Linux", hostname: host,
+            },
         )?;
         let parent = process.map(|process| process.parent.get());
         let started = int(trace.started());
         let command = process.and_then(|process| text(process.command.get()));
-        self.insert(
-            "info_process",
-            "id, nid, ppid, pid, init, start, command",
-            params![pid, node, parent, pid, started, started, command],
-        )?;
+        self.insert("info_process", row! {
+            id: pid, nid: node, ppid: parent, pid: pid, init: started, start: started, command: command,
+        })?;
         for &thread in &self.rows.threads {
             let name = trace.given_name(named::THREAD, thread.into());
             self.insert(
                 "info_thread",
-                "id, nid, ppid, pid, tid, name",
-                params![thread, node, parent, pid, thread, name],
+                row! {
+                    id: thread, nid: node, ppid: parent, pid: pid, tid: thread, name: name,
+                },
             )?;
         }
         // The NULL stream has an ID of its own in the trace, by which it is named.
@@ -560,18 +494,23 @@ impl Rocpd {
             }
         }
         self.rows.streams.insert(STREAM);
-        const OF_PROCESS: &str = "id, nid, pid, name";
         for &stream in &self.rows.streams {
             let name = match stream {
                 STREAM => null.unwrap_or("Default Stream").to_owned(),
                 id => trace.stream_name(id),
             };
-            self.insert("info_stream", OF_PROCESS, params![stream, node, pid, name])?;
+            self.insert(
+                "info_stream",
+                row! { id: stream, nid: node, pid: pid, name: name },
+            )?;
         }
         self.rows.queues.extend(trace.tables.queues.keys());
         for &queue in &self.rows.queues {
             let name = format!("Queue {queue}");
-            self.insert("info_queue", OF_PROCESS, params![queue, node, pid, name])?;
+            self.insert(
+                "info_queue",
+                row! { id: queue, nid: node, pid: pid, name: name },
+            )?;
         }
         self.rows.kernels.extend(trace.tables.kernels.keys());
         let of_kernels = trace.tables.kernels.values();
@@ -579,8 +518,10 @@ impl Rocpd {
         let agents = trace.tables.agents.keys().copied().chain(of_kernels);
         self.rows.agents.extend(agents);
         let code_object_of = |id: i64, agent: Option<u32>| {
-            let values = params![id, node, pid, agent];
-            self.insert("info_code_object", "id, nid, pid, agent_id", values)
+            self.insert(
+                "info_code_object",
+                row! { id: id, nid: node, pid: pid, agent_id: agent },
+            )
         };
         // The placeholder for kernels that have no record.
         code_object_of(0, None)?;
@@ -598,22 +539,13 @@ impl Rocpd {
                 *count += 1;
                 *count - 1
             });
-            self.insert(
-                "info_agent",
-                "id, nid, pid, type, absolute_index, logical_index, type_index, name, product_name, user_name",
-                params![
-                    id,
-                    node,
-                    pid,
-                    what,
-                    what.map(|_| trace.node(id)),
-                    what.map(|_| index),
-                    type_index,
-                    agent.and_then(|agent| text(agent.name.get())),
-                    agent.and_then(|agent| text(agent.product.get())),
-                    trace.given_name(named::AGENT, id.into()),
-                ],
-            )?;
+            self.insert("info_agent", row! {
+                id: id, nid: node, pid: pid, type: what, absolute_index: what.map(|_| trace.node(id)),
+                logical_index: what.map(|_| index), type_index: type_index,
+                name: agent.and_then(|agent| text(agent.name.get())),
+                product_name: agent.and_then(|agent| text(agent.product.get())),
+                user_name: trace.given_name(named::AGENT, id.into()),
+            })?;
             code_object_of(code_object(id), Some(id))?;
         }
         for &id in &self.rows.kernels {
@@ -622,27 +554,28 @@ impl Rocpd {
             let of = |value: fn(&Kernel) -> u64| kernel.map(|kernel| int(value(kernel)));
             self.insert(
                 "info_kernel_symbol",
-                "id, nid, pid, code_object_id, kernel_name, display_name, kernel_object, kernarg_segment_size,
-                group_segment_size, private_segment_size, sgpr_count, arch_vgpr_count, accum_vgpr_count",
-                params![
-                    id,
-                    node,
-                    pid,
-                    kernel.map_or(0, |kernel| code_object(kernel.agent.get())),
-                    trace.kernel_symbol(id),
-                    &*name,
-                    of(|kernel| kernel.object.get()),
-                    of(|kernel| kernel.kernarg.get().into()),
-                    of(|kernel| kernel.lds.get().into()),
-                    of(|kernel| kernel.scratch.get().into()),
-                    of(|kernel| kernel.sgprs.get().into()),
-                    of(|kernel| kernel.vgprs.get().into()),
-                    of(|kernel| kernel.accum_vgprs.get().into()),
-                ],
+                row! {
+                    id: id, nid: node, pid: pid,
+                    code_object_id: kernel.map_or(0, |kernel| code_object(kernel.agent.get())),
+                    kernel_name: trace.kernel_symbol(id), display_name: &*name,
+                    kernel_object: of(|kernel| kernel.object.get()),
+                    kernarg_segment_size: of(|kernel| kernel.kernarg.get().into()),
+                    group_segment_size: of(|kernel| kernel.lds.get().into()),
+                    private_segment_size: of(|kernel| kernel.scratch.get().into()),
+                    sgpr_count: of(|kernel| kernel.sgprs.get().into()),
+                    arch_vgpr_count: of(|kernel| kernel.vgprs.get().into()),
+                    accum_vgpr_count: of(|kernel| kernel.accum_vgprs.get().into()),
+                },
             )?;
         }
         Ok(())
     }
+}
+
+/// The name and the columns of each of the [`TABLES`].
+fn names_and_columns() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let tables = TABLES.split(";\n");
+    tables.filter_map(|table| table.trim().split_once(": "))
 }
 
 /// The statements that create the tables of a trace.
@@ -651,12 +584,12 @@ fn tables(suffix: &str, guid: &str) -> String {
         "CREATE TABLE \"rocpd_metadata{suffix}\" (id INTEGER PRIMARY KEY NOT NULL, tag TEXT NOT NULL,
         value TEXT NOT NULL);"
     );
-    for (table, columns) in TABLES {
+    for (table, columns) in names_and_columns() {
         let mut columns = columns.to_owned();
         for (short, shared) in SHARED {
             columns = columns.replace(short, shared);
         }
-        for (other, _) in TABLES {
+        for (other, _) in names_and_columns() {
             let reference = format!("REFERENCES \"rocpd_{other}{suffix}\" (id) ON UPDATE CASCADE");
             columns = columns.replace(&format!("@{other}@"), &reference);
         }
@@ -670,7 +603,7 @@ fn tables(suffix: &str, guid: &str) -> String {
 
 /// The statements that create the views of the tables with these suffixes.
 fn views(suffixes: &[String]) -> String {
-    let tables = TABLES.iter().map(|(table, _)| format!("rocpd_{table}"));
+    let tables = names_and_columns().map(|(table, _)| format!("rocpd_{table}"));
     let tables: Vec<String> = tables.chain(["rocpd_metadata".to_owned()]).collect();
     let mut sql = String::new();
     for table in &tables {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub struct Options {
     #[command(flatten)]
     pub purpose: Purpose,
-    /// The GPUs to compile for (gfx1100, gfx90a:xnack-, sm_90, native, …) [default: those of this machine]
+    /// The GPUs to compile for (gfx1100, gfx90a:xnack-, sm_90, native, …) [default: this machine's GPUs]
     #[arg(long, value_name = "ARCH", value_delimiter = ',')]
     pub arch: Vec<String>,
     /// Print only the flags for compiling to an object file

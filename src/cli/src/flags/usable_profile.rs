@@ -1,4 +1,4 @@
-//! What `devprof flags` reads in an indexed profile itself: clang ignores a profile of the wrong kind silently.
+//! Checks of an indexed profile that `devprof flags` makes itself: clang ignores a profile of the wrong kind silently.
 
 use crate::clang::Clang;
 use anyhow::{Context, bail};

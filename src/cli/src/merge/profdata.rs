@@ -1,4 +1,4 @@
-//! Runs llvm-profdata: merges a list of files into one indexed profile, and reads what it prints about single files.
+//! Runs llvm-profdata: merges a list of files into one indexed profile, and reads its messages about single files.
 
 use super::inputs::{Input, Inputs};
 use super::output_group::OutputGroup;

@@ -130,7 +130,7 @@ fn export(llvm_cov: &Tool, object: &Path, profile: Option<&Path>) -> anyhow::Res
     let (parsed, messages) = std::thread::scope(|scope| {
         let messages = scope.spawn(|| {
             let mut messages = Vec::new();
-            // What was read before an error is still useful.
+            // The messages before a read error are still useful.
             let _ = stderr.map(|mut pipe| pipe.read_to_end(&mut messages));
             String::from_utf8_lossy(&messages).into_owned()
         });

@@ -24,7 +24,7 @@ pub struct Report {
     pub version: u32,
     /// The binaries.
     pub title: String,
-    /// What a reader must know to interpret the numbers.
+    /// Information that a reader needs to interpret the numbers.
     pub notes: Vec<Note>,
     /// The architectures, and after them the host if it is included. Lists of counts have the same order.
     pub columns: Vec<Column>,
@@ -35,10 +35,10 @@ pub struct Report {
     pub combined: Option<Totals>,
     /// How many of the instrumented kernels ran.
     pub kernel_coverage: Ratio,
-    /// What changed since an earlier report.
+    /// The changes since an earlier report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Comparison>,
-    /// Sorted by time spent and coverage missing, most first; those of AMD's runtime are last.
+    /// Sorted by time spent and coverage missing, most first; kernels of AMD's runtime are last.
     pub kernels: Vec<Kernel>,
     /// Whether there is a trace, so that calls and times of kernels are known.
     pub traced: bool,
@@ -56,7 +56,7 @@ pub struct Report {
 pub struct Note {
     pub level: Severity,
     pub text: String,
-    /// What the text is about.
+    /// The objects that the text is about.
     pub items: Vec<String>,
 }
 
@@ -151,7 +151,7 @@ pub enum KernelState {
 /// A function in the source, with all of its instances if it is a template.
 #[derive(Default)]
 pub struct Definition {
-    /// The name. If a template has several instances, it has `<…>` in place of the arguments.
+    /// The name. If a template has several instances, it has `<…>` instead of the arguments.
     pub name: String,
     /// The indices of its instances in `functions`.
     pub instances: Range<usize>,

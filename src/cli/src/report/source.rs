@@ -13,7 +13,7 @@ const MAX_SIZE: u64 = 64 << 20;
 /// A source file.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Source {
-    /// The path after `--path-map` and `--sources-from`: where it was found, or else what the first matching map gives.
+    /// The path after `--path-map` and `--sources-from`: where it was found, or else as the first matching map gives it.
     pub location: String,
     /// Where it was read, if that is not its path in the coverage mapping.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -54,7 +54,7 @@ pub fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
         Ok(())
     };
     let (mut trace, summary) =
-        trace_reader::read(path, Naming::default(), Checks::Records, console, take)?;
+        trace_reader::read(path, 0, Naming::default(), Checks::Records, console, take)?;
     let mut kernels: BTreeMap<String, Dispatches> = BTreeMap::new();
     for ((kernel, agent), own) in by_id {
         let symbol = match trace.kernel_symbol(kernel) {

@@ -26,7 +26,7 @@ const MOST: usize = 64;
 /// The software that simulates the GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Platform {
-    /// devprof's simulator in place of AMD's HSA runtime: any number of GPUs
+    /// devprof's simulator instead of AMD's HSA runtime: any number of GPUs
     Sim,
     /// AMD's HSA runtime in its model mode: one gfx1100 GPU
     Rocr,

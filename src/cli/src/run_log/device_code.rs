@@ -132,32 +132,18 @@ fn runs_on(target: &str, gpu: &str) -> bool {
     arch.ends_with("-generic") || gpu == arch
 }
 
+/// The beginnings of the names of libraries that are never instrumented.
+const RUNTIMES: &str = "
+    libdevprof libgpu_model gpu-model libhsa-runtime64 libamdhip64 libamd_comgr libLLVM libclang
+    libcuda.so libcudart libcudnn libcublas libcufft libcupti libcurand libcusolver libcusparse libnvidia- libnvrtc
+";
+
 /// Whether a library belongs to the GPU runtime or the C library, or is one of NVIDIA's: their device code is never
 /// instrumented.
 fn is_of_runtime(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_bytes();
-    let prefixes: [&[u8]; 19] = [
-        b"libdevprof",
-        b"libgpu_model",
-        b"gpu-model",
-        b"libhsa-runtime64",
-        b"libamdhip64",
-        b"libamd_comgr",
-        b"libLLVM",
-        b"libclang",
-        b"libcuda.so",
-        b"libcudart",
-        b"libcudnn",
-        b"libcublas",
-        b"libcufft",
-        b"libcupti",
-        b"libcurand",
-        b"libcusolver",
-        b"libcusparse",
-        b"libnvidia-",
-        b"libnvrtc",
-    ];
-    prefixes.iter().any(|prefix| name.starts_with(prefix))
+    let mut prefixes = RUNTIMES.split_whitespace();
+    prefixes.any(|prefix| name.starts_with(prefix.as_bytes()))
 }
 
 #[cfg(test)]

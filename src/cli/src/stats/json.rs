@@ -52,7 +52,7 @@ struct Tables<'a> {
     gpus: Option<Vec<Idle<'a>>>,
 }
 
-/// What the rows of a group have in common.
+/// The properties that the rows of a group share.
 #[derive(Default, Serialize, JsonSchema)]
 struct Common<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +181,7 @@ struct Idle<'a> {
 
 impl Idle<'_> {
     fn of<'a>(queue: &'a QueueGaps, after: Option<&'a Section>) -> Idle<'a> {
-        // The queue has what the rows have in common.
+        // The properties that the rows share are in the queue's object.
         let line = |row| Line::of(Part::Gaps, Common::default(), row);
         Idle {
             common: Common::of(&queue.group),

@@ -102,126 +102,46 @@ fn json_has_one_object_per_record() {
 fn the_database_has_rocpds_views_and_valid_references() {
     assert_database(
         &exported("rocpd", "db"),
-        &[
-            (
-                "SELECT count(*) FROM pragma_foreign_key_list((SELECT name FROM sqlite_master
-                WHERE name LIKE 'rocpd_kernel_dispatch\\_%' ESCAPE '\\'))",
-                "9",
-            ),
-            ("SELECT count(*) FROM kernels", "1008"),
-            ("SELECT count(*) FROM regions", "4"),
-            (
-                "SELECT sum(duration) FROM kernels WHERE name = 'halved(unsigned int)'",
-                "3000",
-            ),
-            (
-                "SELECT start, agent_abs_index FROM kernels WHERE dispatch_id = 4",
-                "6000 | 2",
-            ),
-            ("SELECT start FROM kernels WHERE dispatch_id = 6", "9000"),
-            // A call can be joined with its dispatches.
-            (
-                "SELECT count(*) FROM kernels k JOIN regions r USING (stack_id)
-                WHERE r.name = 'hipGraphLaunch'",
-                "1000",
-            ),
-            ("SELECT count(*) FROM kernels WHERE stack_id IS NULL", "2"),
-            ("SELECT pid FROM processes", "4242"),
-            ("SELECT count(*) FROM threads", "3"),
-            ("SELECT count(*) FROM kernel_symbols", "4"),
-            (
-                "SELECT vgpr_count + sgpr_count FROM kernels WHERE dispatch_id = 1",
-                "130",
-            ),
-            (
-                "SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'",
-                "\"3\"",
-            ),
-            ("SELECT command FROM processes", "./app \"an argument\""),
-            (
-                "SELECT kernel_name FROM kernel_symbols WHERE id = 1",
-                "_Z6halvedj",
-            ),
-            (
-                "SELECT category || queue FROM kernels WHERE id = 1",
-                "KERNEL_DISPATCHQueue 1",
-            ),
-            // The names of all tables have the suffix.
-            (
-                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE
-                '%' || (SELECT value FROM rocpd_metadata WHERE tag = 'uuid')",
-                "20",
-            ),
-        ],
-    );
-}
-
-#[test]
-#[ignore = "needs Perfetto's protobuf classes from PyPI; tools/test runs it"]
-fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
-    let found = perfetto_contents(&exported("perfetto", "pftrace"));
-    // BUILTIN_CLOCK_BOOTTIME and BUILTIN_CLOCK_REALTIME.
-    assert_eq!(found["clocks"], json!({"6": 1000, "1": STARTED_UNIX}));
-    let of = |category: &str| -> Vec<&Value> {
-        let is = |slice: &&Value| slice["categories"][0] == category;
-        elements(&found["slices"]).iter().filter(is).collect()
-    };
-    let (kernels, calls) = (of("kernel"), of("api"));
-    assert_eq!(kernels.len() as u64, 8 + GRAPH);
-    // Kernels must not nest: the importer would end the inner one with the outer one.
-    assert!(kernels.iter().all(|kernel| kernel["depth"] == 0));
-    let kernel = |id: u64| {
-        let is = |kernel: &&&Value| kernel["args"]["dispatch"] == id;
-        *kernels.iter().find(is).unwrap()
-    };
-    for (id, field, expected) in [
-        (1, "/name", json!("halved(unsigned int)")),
-        (1, "/ts", json!(2000)),
-        (1, "/dur", json!(1000)),
-        (1, "/process", json!("GPU 1 gfx1100")),
-        (1, "/track_name", json!("Queue 1")),
-        (2, "/dur", json!(2000)),
-        (2, "/track_name", json!("Queue 1")),
-        (3, "/track_name", json!("Queue 2")),
-        (4, "/process", json!("GPU 2 gfx1100")),
-        (4, "/name", json!(long_name())),
-        (4, "/ts", json!(6000)),
-        (4, "/dur", json!(4000)),
-        (5, "/dur", Value::Null),
-        (6, "/ts", json!(9000)),
-        (6, "/dur", Value::Null),
-        (7, "/flows", json!([])),
-        (5, "/flows", json!([])),
-        (1, "/args/grid", json!("1024 2 1")),
-        (1, "/args/lds", json!(512)),
-        (1, "/args/vgprs", json!(24)),
-        (4, "/args/clock", json!("agent")),
-        (6, "/args/unfinished", json!(true)),
-        (7, "/args/vgprs", Value::Null),
-    ] {
-        let found = kernel(id).pointer(field).unwrap_or(&Value::Null);
-        assert_eq!(*found, expected, "dispatch {id}, {field}");
-    }
-    assert_ne!(kernel(1)["track"], kernel(2)["track"]);
-    // The track whose last slice ended first is used again.
-    assert_eq!(kernel(1)["track"], kernel(6)["track"]);
-    assert_eq!(kernel(2)["track"], kernel(7)["track"]);
-    assert_eq!(calls.len(), 4);
-    let is_of_app = |call: &&Value| call["pid"] == 4242 && call["process"] == "./app";
-    assert!(calls.iter().all(is_of_app));
-    let mut calls = calls.into_iter();
-    let graph = calls.find(|call| call["name"] == "hipGraphLaunch").unwrap();
-    assert_eq!(graph["tid"], 11);
-    assert_eq!(graph["args"]["dispatches"], GRAPH);
-    assert_eq!(elements(&graph["flows"]).len() as u64, GRAPH);
-    // One flow from the call to each of its dispatches.
-    let flows = found["flows"].as_object().unwrap().values().map(elements);
-    let of_graph: Vec<_> = flows.filter(|flow| flow[0] == "hipGraphLaunch").collect();
-    assert_eq!(of_graph.len() as u64, GRAPH);
-    assert!(of_graph.iter().all(|flow| flow.len() == 2));
-    assert_eq!(
-        found["counters"]["Queue 1 in flight"],
-        json!(IN_FLIGHT_IN_QUEUE_1)
+        r#"
+            SELECT count(*) FROM pragma_foreign_key_list((SELECT name FROM sqlite_master
+                WHERE name LIKE 'rocpd_kernel_dispatch\_%' ESCAPE '\'))
+            = 9
+            SELECT count(*) FROM kernels
+            = 1008
+            SELECT count(*) FROM regions
+            = 4
+            SELECT sum(duration) FROM kernels WHERE name = 'halved(unsigned int)'
+            = 3000
+            SELECT start, agent_abs_index FROM kernels WHERE dispatch_id = 4
+            = 6000 | 2
+            SELECT start FROM kernels WHERE dispatch_id = 6
+            = 9000
+            -- A call can be joined with its dispatches.
+            SELECT count(*) FROM kernels k JOIN regions r USING (stack_id) WHERE r.name = 'hipGraphLaunch'
+            = 1000
+            SELECT count(*) FROM kernels WHERE stack_id IS NULL
+            = 2
+            SELECT pid FROM processes
+            = 4242
+            SELECT count(*) FROM threads
+            = 3
+            SELECT count(*) FROM kernel_symbols
+            = 4
+            SELECT vgpr_count + sgpr_count FROM kernels WHERE dispatch_id = 1
+            = 130
+            SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'
+            = "3"
+            SELECT command FROM processes
+            = ./app "an argument"
+            SELECT kernel_name FROM kernel_symbols WHERE id = 1
+            = _Z6halvedj
+            SELECT category || queue FROM kernels WHERE id = 1
+            = KERNEL_DISPATCHQueue 1
+            -- The names of all tables have the suffix.
+            SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE '%' || (SELECT value
+                FROM rocpd_metadata WHERE tag = 'uuid')
+            = 20
+        "#,
     );
 }
 
@@ -289,82 +209,84 @@ fn dispatches_in_flight_are_counted_even_if_kernels_overtake() {
     assert!(values.iter().all(|&(_, number)| (0..=2).contains(&number)));
 }
 
-/// When the number of dispatches in flight changes in queue 1 of [`trace`]. A dispatch without times is in flight until
-/// its completion is observed.
-const IN_FLIGHT_IN_QUEUE_1: [(u64, u64); 8] = [
-    (1600, 1),
-    (1610, 2),
-    (3000, 1),
-    (4500, 0),
-    (9000, 1),
-    (9000, 0),
-    (10_900, 1),
-    (11_100, 0),
-];
-
 #[test]
 #[ignore = "needs node and an npm package; tools/test runs it"]
 fn perfettos_own_trace_processor_loses_nothing() {
     assert_perfetto(
         &exported("perfetto-query", "pftrace"),
-        &[
-            (
-                "SELECT p.name, t.name, count(*), sum(s.dur), max(s.depth) FROM slice s \
-                 JOIN process_track t ON s.track_id = t.id JOIN process p USING (upid) \
-                 WHERE s.category = 'kernel' GROUP BY 1, 2, t.id ORDER BY 1, 2, 3",
-                "GPU 1 gfx1100 | Queue 1 | 2 | 1000 | 0
-                GPU 1 gfx1100 | Queue 1 | 2 | 2100 | 0
-                GPU 1 gfx1100 | Queue 2 | 1002 | 10500 | 0
-                GPU 2 gfx1100 | Queue 3 | 2 | 4000 | 0",
-            ),
-            (
-                "SELECT p.name, p.pid, tid, s.name, s.ts, s.dur FROM slice s JOIN thread_track t ON s.track_id = t.id \
-                 JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts",
-                "./app | 4242 | 10 | hipLaunchKernel | 1500 | 200
-                ./app | 4242 | 11 | hipLaunchKernel | 2800 | 1200
-                ./app | 4242 | 10 | hipLaunchKernel | 3400 | 200
-                ./app | 4242 | 11 | hipGraphLaunch | 14000 | 2000",
-            ),
-            (
-                // One flow from each API call to each of its dispatches, and no others.
-                "SELECT c.name, c.ts, count(*), count(DISTINCT k.id) FROM flow JOIN slice c ON slice_out = c.id \
-                 JOIN slice k ON slice_in = k.id WHERE c.category = 'api' AND k.category = 'kernel' GROUP BY c.id ORDER BY c.ts",
-                "hipLaunchKernel | 1500 | 2 | 2
-                hipLaunchKernel | 2800 | 2 | 2
-                hipLaunchKernel | 3400 | 1 | 1
-                hipGraphLaunch | 14000 | 1000 | 1000",
-            ),
-            ("SELECT count(*) FROM flow", "1005"),
-            (
-                "SELECT ts, value FROM counter c JOIN process_counter_track t ON c.track_id = t.id \
-                 WHERE t.name = 'Queue 1 in flight' ORDER BY c.id",
-                &table(&json!(IN_FLIGHT_IN_QUEUE_1)),
-            ),
-            (
-                "SELECT t.name, p.name, max(value), count(*) FROM counter c JOIN process_counter_track t ON c.track_id = t.id \
-                 JOIN process p USING (upid) GROUP BY 1 ORDER BY 1",
-                "Queue 1 in flight | GPU 1 gfx1100 | 2 | 8
-                Queue 2 in flight | GPU 1 gfx1100 | 1000 | 2004
-                Queue 3 in flight | GPU 2 gfx1100 | 2 | 4",
-            ),
-            (
-                "SELECT key, display_value FROM slice JOIN args USING (arg_set_id) WHERE ts = 2000 AND key LIKE 'debug.%' ORDER BY 1",
-                "debug.accum_vgprs | \"0\"
-                debug.clock | system
-                debug.correlation | \"1\"
-                debug.dispatch | \"1\"
-                debug.grid | 1024 2 1
-                debug.kernel | \"1\"
-                debug.lds | \"512\"
-                debug.queue | \"1\"
-                debug.scratch | \"16\"
-                debug.sgprs | \"106\"
-                debug.submit | \"1600\"
-                debug.thread | \"10\"
-                debug.vgprs | \"24\"
-                debug.workgroup | 256 2 1",
-            ),
-        ],
+        &r#"
+            SELECT p.name, t.name, count(*), sum(s.dur), max(s.depth) FROM slice s
+                JOIN process_track t ON s.track_id = t.id JOIN process p USING (upid) WHERE s.category = 'kernel'
+                GROUP BY 1, 2, t.id ORDER BY 1, 2, 3
+            = GPU 1 gfx1100 | Queue 1 | 2 | 1000 | 0
+            = GPU 1 gfx1100 | Queue 1 | 2 | 2100 | 0
+            = GPU 1 gfx1100 | Queue 2 | 1002 | 10500 | 0
+            = GPU 2 gfx1100 | Queue 3 | 2 | 4000 | 0
+            SELECT clock_id, clock_value FROM clock_snapshot ORDER BY 1
+            = 1 | 1700000000000000000
+            = 6 | 1000
+            SELECT extract_arg(s.arg_set_id, 'debug.dispatch'), s.name, s.ts, s.dur, p.name, t.name,
+                extract_arg(s.arg_set_id, 'debug.clock'), extract_arg(s.arg_set_id, 'debug.vgprs'),
+                extract_arg(s.arg_set_id, 'debug.unfinished') FROM slice s JOIN process_track t ON s.track_id = t.id
+                JOIN process p USING (upid) WHERE s.category = 'kernel' AND s.ts NOT BETWEEN 20000 AND 30000 ORDER BY 1
+            = 1 | halved(unsigned int) | 2000 | 1000 | GPU 1 gfx1100 | Queue 1 | system | 24 | null
+            = 2 | halved(unsigned int) | 2500 | 2000 | GPU 1 gfx1100 | Queue 1 | system | 24 | null
+            = 3 | {long_name} | 3000 | 500 | GPU 1 gfx1100 | Queue 2 | scaled | 24 | null
+            = 4 | {long_name} | 6000 | 4000 | GPU 2 gfx1100 | Queue 3 | agent | 24 | null
+            = 5 | says "a, b" | 4000 | 0 | GPU 2 gfx1100 | Queue 3 | none | 24 | null
+            = 6 | halved(unsigned int) | 9000 | 0 | GPU 1 gfx1100 | Queue 1 | none | 24 | 1
+            = 7 | (unknown kernel) | 11000 | 100 | GPU 1 gfx1100 | Queue 1 | system | null | null
+            = 8 | halved(unsigned int) | 3900 | 0 | GPU 1 gfx1100 | Queue 2 | system | 24 | null
+            SELECT p.name, p.pid, tid, s.name, s.ts, s.dur, extract_arg(s.arg_set_id, 'debug.dispatches')
+                FROM slice s JOIN thread_track t ON s.track_id = t.id JOIN thread USING (utid)
+                JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts
+            = ./app | 4242 | 10 | hipLaunchKernel | 1500 | 200 | 2
+            = ./app | 4242 | 11 | hipLaunchKernel | 2800 | 1200 | 2
+            = ./app | 4242 | 10 | hipLaunchKernel | 3400 | 200 | 1
+            = ./app | 4242 | 11 | hipGraphLaunch | 14000 | 2000 | 1000
+            -- One flow from each API call to each of its dispatches, and no others.
+            SELECT c.name, c.ts, count(*), count(DISTINCT k.id) FROM flow JOIN slice c ON slice_out = c.id
+                JOIN slice k ON slice_in = k.id WHERE c.category = 'api' AND k.category = 'kernel' GROUP BY c.id
+                ORDER BY c.ts
+            = hipLaunchKernel | 1500 | 2 | 2
+            = hipLaunchKernel | 2800 | 2 | 2
+            = hipLaunchKernel | 3400 | 1 | 1
+            = hipGraphLaunch | 14000 | 1000 | 1000
+            SELECT count(*) FROM flow
+            = 1005
+            SELECT ts, value FROM counter c JOIN process_counter_track t ON c.track_id = t.id
+                WHERE t.name = 'Queue 1 in flight' ORDER BY c.id
+            = 1600 | 1
+            = 1610 | 2
+            = 3000 | 1
+            = 4500 | 0
+            = 9000 | 1
+            = 9000 | 0
+            = 10900 | 1
+            = 11100 | 0
+            SELECT t.name, p.name, max(value), count(*) FROM counter c
+                JOIN process_counter_track t ON c.track_id = t.id JOIN process p USING (upid) GROUP BY 1 ORDER BY 1
+            = Queue 1 in flight | GPU 1 gfx1100 | 2 | 8
+            = Queue 2 in flight | GPU 1 gfx1100 | 1000 | 2004
+            = Queue 3 in flight | GPU 2 gfx1100 | 2 | 4
+            SELECT key, display_value FROM slice JOIN args USING (arg_set_id) WHERE ts = 2000 AND key LIKE 'debug.%'
+                ORDER BY 1
+            = debug.accum_vgprs | "0"
+            = debug.clock | system
+            = debug.correlation | "1"
+            = debug.dispatch | "1"
+            = debug.grid | 1024 2 1
+            = debug.kernel | "1"
+            = debug.lds | "512"
+            = debug.queue | "1"
+            = debug.scratch | "16"
+            = debug.sgprs | "106"
+            = debug.submit | "1600"
+            = debug.thread | "10"
+            = debug.vgprs | "24"
+            = debug.workgroup | 256 2 1
+        "#
+        .replace("{long_name}", &long_name()),
     );
 }
 
@@ -467,7 +389,7 @@ fn progress_is_shown_only_on_a_terminal() {
     assert!(status.unwrap().success());
     // The command has the terminal open.
     drop(devprof);
-    // Reading a terminal that no process has open returns what was written, and then an error.
+    // Reading a terminal that no process has open returns the written text, and then an error.
     let mut shown = Vec::new();
     let _ = main.read_to_end(&mut shown);
     let shown = String::from_utf8(shown).unwrap();
@@ -497,9 +419,7 @@ fn special_characters_in_names_are_preserved_in_every_format() {
     let mut records = definitions();
     for (id, name) in (10..).zip(&names) {
         records.extend(texts(&[(id, name)]));
-        let mut kernel = Kernel::new(id.into(), 0);
-        kernel.name = id.into();
-        kernel.agent = 1.into();
+        let kernel = with!(Kernel::new(id.into(), 0); name = id, agent = 1);
         let at = 1000 * u64::from(id);
         let dispatch = dispatch(id.into(), flag::NO_CALL, 1, id, 0);
         records.push(kernel.seal());

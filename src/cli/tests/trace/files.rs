@@ -10,6 +10,15 @@ use tracefile::format::{
 };
 use zerocopy::IntoBytes;
 
+/// The record with these values in its fields.
+macro_rules! with {
+    ($record:expr; $($($field:ident).+ = $value:expr),+) => {{
+        let mut record = $record;
+        $(record.$($field).+ = $value.into();)+
+        record
+    }};
+}
+
 /// Records with their checksums.
 pub type Records = Vec<[u8; RECORD_SIZE]>;
 
@@ -61,86 +70,53 @@ pub fn definitions_of(pid: u32, host: &str) -> Records {
         (7, "hipLaunchKernel"),
         (8, "hipGraphLaunch"),
     ]);
-    let mut process = Process::new(pid.into(), 0);
-    process.parent = 1.into();
-    process.host = 2.into();
-    process.command = 3.into();
-    records.push(process.seal());
+    records.push(with!(Process::new(pid.into(), 0); parent = 1, host = 2, command = 3).seal());
     for id in [1, 2] {
-        let mut agent = Agent::new(id, 0);
-        agent.frequency = 100_000_000.into();
-        agent.name = 1.into();
-        agent.node = (id as u32).into();
-        agent.compute_units = 96.into();
-        records.push(agent.seal());
+        let agent = with!(Agent::new(id, 0); frequency = 100_000_000, name = 1, node = id as u32);
+        records.push(with!(agent; compute_units = 96).seal());
     }
     for (id, agent) in [(1, 1), (2, 1), (3, 2)] {
-        let mut queue = Queue::new(id, 0);
-        queue.created = (1000 + id).into();
-        queue.agent = agent.into();
-        queue.size = 16384.into();
+        let queue = with!(Queue::new(id, 0); created = 1000 + id, agent = agent, size = 16384);
         records.push(queue.seal());
     }
     for (id, name) in [(1, 4), (2, 5), (3, 6)] {
-        let mut kernel = Kernel::new(id, 0);
-        kernel.object = (0x1000 * id).into();
-        kernel.name = name.into();
-        kernel.agent = 1.into();
-        kernel.vgprs = 24.into();
-        kernel.sgprs = 106.into();
-        records.push(kernel.seal());
+        let kernel = with!(Kernel::new(id, 0); object = 0x1000 * id, name = name, agent = 1);
+        records.push(with!(kernel; vgprs = 24, sgprs = 106).seal());
     }
     records
 }
 
 /// A dispatch on one of the queues of [`definitions`].
 pub fn dispatch(id: u64, flags: u16, queue: u32, kernel: u32, correlation: u64) -> Dispatch {
-    let mut dispatch = Dispatch::new(id, flags);
-    dispatch.correlation = correlation.into();
-    dispatch.agent = if queue == 3 { 2 } else { 1 }.into();
-    dispatch.queue = queue.into();
     // The thread of the call in [`trace`].
-    dispatch.thread = match correlation {
+    let thread = match correlation {
         1 | 3 => 10,
         2 | 5 => 11,
         _ => 77,
-    }
-    .into();
-    dispatch.kernel = kernel.into();
+    };
+    let mut dispatch =
+        with!(Dispatch::new(id, flags); correlation = correlation, queue = queue, kernel = kernel);
+    dispatch.agent = if queue == 3 { 2 } else { 1 }.into();
     dispatch.grid = [1024, 2, 1].map(Into::into);
     dispatch.workgroup = [256, 2, 1].map(Into::into);
-    dispatch.lds = 512.into();
-    dispatch.scratch = 16.into();
-    dispatch.vgprs = 24.into();
-    dispatch.sgprs = 106.into();
-    dispatch
+    with!(dispatch; thread = thread, lds = 512, scratch = 16, vgprs = 24, sgprs = 106)
 }
 
-pub fn timed(mut dispatch: Dispatch, submit: u64, start: u64, end: u64) -> Dispatch {
-    dispatch.submit = submit.into();
-    dispatch.start = start.into();
-    dispatch.end = end.into();
-    dispatch.observed = (end + 10).into();
-    dispatch
+pub fn timed(dispatch: Dispatch, submit: u64, start: u64, end: u64) -> Dispatch {
+    with!(dispatch; submit = submit, start = start, end = end, observed = end + 10)
 }
 
 pub fn call(id: u64, name: u32, thread: u32, start: u64, end: u64) -> Call {
-    let mut call = Call::new(id, 0);
-    call.name = name.into();
-    call.thread = thread.into();
-    call.start = start.into();
-    call.end = end.into();
-    call
+    with!(Call::new(id, 0); name = name, thread = thread, start = start, end = end)
 }
 
 /// A trace with all kinds of records. Dispatches 1 and 2 overlap in queue 1, 4 has times of the agent's clock, 5 has no
 /// times, 6 did not end, 7 has an unknown kernel, and 8 ends before it starts. IDs from 100 on belong to a graph.
 pub fn trace() -> Vec<u8> {
     let mut records = definitions();
-    let mut agents_clock = timed(dispatch(4, flag::CLOCK_AGENT, 3, 2, 3), 3500, 500, 900);
-    agents_clock.observed = 10_000.into();
-    let mut unfinished = dispatch(6, flag::UNFINISHED | flag::CLOCK_NONE, 1, 1, 4);
-    unfinished.submit = 9000.into();
+    let agents_clock = timed(dispatch(4, flag::CLOCK_AGENT, 3, 2, 3), 3500, 500, 900);
+    let unfinished = dispatch(6, flag::UNFINISHED | flag::CLOCK_NONE, 1, 1, 4);
+    let no_times = dispatch(5, flag::CLOCK_NONE | flag::NO_CALL, 3, 3, 0);
     let strange = flag::NO_REGISTERS | flag::VENDOR | flag::NO_CALL | flag::MOVED;
     records.push(call(1, 7, 10, 1500, 1700).seal());
     records.extend(
@@ -148,14 +124,9 @@ pub fn trace() -> Vec<u8> {
             timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000),
             timed(dispatch(2, 0, 1, 1, 1), 1610, 2500, 4500),
             timed(dispatch(3, flag::CLOCK_SCALED, 2, 2, 2), 2900, 3000, 3500),
-            agents_clock,
-            timed(
-                dispatch(5, flag::CLOCK_NONE | flag::NO_CALL, 3, 3, 0),
-                4000,
-                0,
-                0,
-            ),
-            unfinished,
+            with!(agents_clock; observed = 10_000u64),
+            timed(no_times, 4000, 0, 0),
+            with!(unfinished; submit = 9000u64),
             timed(dispatch(7, strange, 1, 0, 0), 10_900, 11_000, 11_100),
             timed(dispatch(8, 0, 2, 1, 2), 3900, 5000, 4000),
         ]
@@ -180,50 +151,31 @@ pub fn texts(texts: &[(u32, &str)]) -> Records {
 /// Streams with these IDs, types and threads.
 pub fn streams(streams: &[(u64, u32, u32)]) -> Records {
     let sealed = |&(id, what, thread): &(u64, u32, u32)| {
-        let mut stream = Stream::new(id, 0);
-        stream.what = what.into();
-        stream.thread = thread.into();
-        stream.handle = (0x1000 * id).into();
-        stream.seal()
+        with!(Stream::new(id, 0); what = what, thread = thread, handle = 0x1000 * id).seal()
     };
     streams.iter().map(sealed).collect()
 }
 
 /// A copy of 4096 bytes by thread 10, from one agent to another, with its start and end.
 pub fn copy(id: u64, direction: u32, agents: (u32, u32), times: (u64, u64)) -> MemoryCopy {
-    let mut copy = MemoryCopy::new(id, 0);
-    copy.direction = direction.into();
-    (copy.source, copy.destination) = (agents.0.into(), agents.1.into());
-    copy.size = 4096.into();
-    copy.thread = 10.into();
-    (copy.start, copy.end) = (times.0.into(), times.1.into());
-    copy.observed = (times.1 + 10).into();
-    copy
+    let copy = with!(MemoryCopy::new(id, 0); direction = direction, source = agents.0, destination = agents.1);
+    with!(copy; size = 4096, thread = 10, start = times.0, end = times.1, observed = times.1 + 10)
 }
 
 /// A marker of a thread, with its start and end.
 pub fn marked(id: u64, what: u32, text: u32, thread: u32, times: (u64, u64)) -> Marker {
-    let mut marker = Marker::new(id, 0);
-    marker.what = what.into();
-    marker.text = text.into();
-    (marker.thread, marker.end_thread) = (thread.into(), thread.into());
-    (marker.start, marker.end) = (times.0.into(), times.1.into());
-    marker
+    let marker =
+        with!(Marker::new(id, 0); what = what, text = text, thread = thread, end_thread = thread);
+    with!(marker; start = times.0, end = times.1)
 }
 
 /// A name that the program gave to a thread, a stream or an agent.
 pub fn name(what: u32, id: u64, text: u32) -> [u8; RECORD_SIZE] {
-    let mut name = Name::new(id, 0);
-    name.what = what.into();
-    name.text = text.into();
-    name.seal()
+    with!(Name::new(id, 0); what = what, text = text).seal()
 }
 
 pub fn recording(id: u64, time: u64, is_on: bool) -> [u8; RECORD_SIZE] {
-    let mut recording = Recording::new(id, 0);
-    recording.time = time.into();
-    recording.is_on = u32::from(is_on).into();
-    recording.seal()
+    with!(Recording::new(id, 0); time = time, is_on = u32::from(is_on)).seal()
 }
 
 /// An empty directory for a test.
@@ -359,19 +311,34 @@ pub fn elements(array: &Value) -> &[Value] {
     array.as_array().unwrap()
 }
 
-/// SQL queries, and the [`table`] that each returns.
-pub type Queries<'a> = [(&'a str, &'a str)];
+/// The queries in a text, and the [`table`] that each returns: the lines of its table follow the query and begin with =.
+/// Lines that begin with -- are comments.
+fn queries(text: &str) -> Vec<(String, String)> {
+    let lines = text.lines().map(str::trim);
+    let mut queries: Vec<(String, String)> = Vec::new();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("--")) {
+        match (line.strip_prefix("= "), queries.last_mut()) {
+            (Some(row), Some((_, table))) if table.is_empty() => *table = row.to_owned(),
+            (Some(row), Some((_, table))) => *table += &format!("\n{row}"),
+            (None, Some((sql, table))) if table.is_empty() => *sql += &format!(" {line}"),
+            _ => queries.push((line.to_owned(), String::new())),
+        }
+    }
+    queries
+}
 
 /// Queries an SQLite database, which must be valid.
 #[track_caller]
-pub fn assert_database(path: &Path, queries: &Queries) {
+pub fn assert_database(path: &Path, text: &str) {
     let db = rusqlite::Connection::open(path).unwrap();
-    let validity = [
-        ("SELECT count(*) FROM pragma_foreign_key_check", "0"),
-        ("PRAGMA integrity_check", "ok"),
-    ];
-    for (sql, expected) in validity.iter().chain(queries) {
-        let mut query = db.prepare(sql).unwrap();
+    let validity = "
+        SELECT count(*) FROM pragma_foreign_key_check
+        = 0
+        PRAGMA integrity_check
+        = ok
+    ";
+    for (sql, expected) in queries(validity).into_iter().chain(queries(text)) {
+        let mut query = db.prepare(&sql).unwrap();
         let columns = query.column_count();
         let row = |row: &rusqlite::Row| {
             let value = |column| match row.get_ref(column).unwrap() {
@@ -382,18 +349,19 @@ pub fn assert_database(path: &Path, queries: &Queries) {
             Ok((0..columns).map(value).collect::<Value>())
         };
         let rows = query.query_map([], row).unwrap().map(Result::unwrap);
-        assert_eq!(table(&rows.collect()), trimmed(expected), "{sql}");
+        assert_eq!(table(&rows.collect()), expected, "{sql}");
     }
 }
 
 /// Queries Perfetto's trace processor, which must report no error.
 #[track_caller]
-pub fn assert_perfetto(trace: &Path, queries: &Queries) {
-    let errors = "SELECT name FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')";
-    let queries = [&[(errors, "")], queries].concat();
-    let sql: Vec<_> = queries.iter().map(|(sql, _)| *sql).collect();
+pub fn assert_perfetto(trace: &Path, text: &str) {
+    let errors =
+        "SELECT count(*) FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')\n= 0\n";
+    let queries = queries(&format!("{errors}{text}"));
+    let sql: Vec<_> = queries.iter().map(|(sql, _)| sql.as_str()).collect();
     for ((sql, expected), answer) in queries.iter().zip(perfetto_answers(trace, &sql)) {
-        assert_eq!(table(&answer), trimmed(expected), "{sql}");
+        assert_eq!(table(&answer), *expected, "{sql}");
     }
 }
 
@@ -405,12 +373,6 @@ pub fn perfetto_answers(trace: &Path, queries: &[&str]) -> Vec<Value> {
     let answers: Vec<_> = answers.collect();
     assert_eq!(answers.len(), queries.len(), "{text}");
     answers
-}
-
-/// The contents of a trace, read with Perfetto's protobuf classes.
-pub fn perfetto_contents(trace: &Path) -> Value {
-    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-check");
-    serde_json::from_str(&printed(Command::new(check).arg(trace))).unwrap()
 }
 
 /// The output of a command, which must succeed.

@@ -1,8 +1,9 @@
 //! `devprof export` and `devprof stats`, on trace files that the tests create record by record.
 
+#[macro_use]
+mod files;
 mod damage;
 mod export;
-mod files;
 mod records;
 mod several;
 mod stats;

@@ -242,52 +242,36 @@ fn the_database_keeps_processes_apart_and_its_references_are_valid() {
     let dir = exported("several-rocpd", "-o out.db");
     assert_database(
         &dir.join("out.db"),
-        &[
-            (
-                "SELECT nid, pid, hostname, init FROM processes ORDER BY init",
-                "1 | 4242 | a host | 1000
-                1 | 5000 | a host | 1200
-                2 | 4242 | b, \"host\" | 5001100",
-            ),
-            // The joins of the view do not combine rows of different traces.
-            (
-                "SELECT nid, pid, tid, name, start, \"end\", queue, stack_id FROM kernels ORDER BY start",
-                "1 | 4242 | 10 | halved(unsigned int) | 2000 | 2400 | Queue 1 | 1
-                1 | 5000 | 10 | halved(unsigned int) | 2500 | 2900 | Queue 1 | 1
-                2 | 4242 | 10 | halved(unsigned int) | 5002200 | 5002600 | Queue 1 | 1",
-            ),
-            (
-                "SELECT hostname, k.pid, r.name FROM kernels k JOIN regions r USING (guid, stack_id)
-                JOIN processes USING (guid) ORDER BY k.start",
-                "a host | 4242 | hipLaunchKernel
-                a host | 5000 | hipLaunchKernel
-                b, \"host\" | 4242 | hipLaunchKernel",
-            ),
-            (
-                "SELECT nid, pid, start, src_agent_abs_index, dst_agent_abs_index FROM memory_copies ORDER BY start, pid",
-                "1 | 4242 | 1600 | 1 | 2
-                1 | 5000 | 1600 | 1 | 2
-                2 | 4242 | 5001600 | 1 | 2",
-            ),
-            (
-                "SELECT name, start FROM markers ORDER BY start, name",
-                "a host | 1400
-                a host | 1400
-                b, \"host\" | 5001400",
-            ),
-            (
-                "SELECT count(*), count(DISTINCT guid) FROM rocpd_info_agent",
-                "6 | 3",
-            ),
-            (
-                "SELECT count(*), count(DISTINCT value) FROM rocpd_metadata WHERE tag = 'guid'",
-                "3 | 3",
-            ),
-            (
-                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd\\_%' ESCAPE '\\'",
-                "60",
-            ),
-        ],
+        r#"
+            SELECT nid, pid, hostname, init FROM processes ORDER BY init
+            = 1 | 4242 | a host | 1000
+            = 1 | 5000 | a host | 1200
+            = 2 | 4242 | b, "host" | 5001100
+            -- The joins of the view do not combine rows of different traces.
+            SELECT nid, pid, tid, name, start, "end", queue, stack_id FROM kernels ORDER BY start
+            = 1 | 4242 | 10 | halved(unsigned int) | 2000 | 2400 | Queue 1 | 1
+            = 1 | 5000 | 10 | halved(unsigned int) | 2500 | 2900 | Queue 1 | 1
+            = 2 | 4242 | 10 | halved(unsigned int) | 5002200 | 5002600 | Queue 1 | 1
+            SELECT hostname, k.pid, r.name FROM kernels k JOIN regions r USING (guid, stack_id)
+                JOIN processes USING (guid) ORDER BY k.start
+            = a host | 4242 | hipLaunchKernel
+            = a host | 5000 | hipLaunchKernel
+            = b, "host" | 4242 | hipLaunchKernel
+            SELECT nid, pid, start, src_agent_abs_index, dst_agent_abs_index FROM memory_copies ORDER BY start, pid
+            = 1 | 4242 | 1600 | 1 | 2
+            = 1 | 5000 | 1600 | 1 | 2
+            = 2 | 4242 | 5001600 | 1 | 2
+            SELECT name, start FROM markers ORDER BY start, name
+            = a host | 1400
+            = a host | 1400
+            = b, "host" | 5001400
+            SELECT count(*), count(DISTINCT guid) FROM rocpd_info_agent
+            = 6 | 3
+            SELECT count(*), count(DISTINCT value) FROM rocpd_metadata WHERE tag = 'guid'
+            = 3 | 3
+            SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd\_%' ESCAPE '\'
+            = 60
+        "#,
     );
 }
 
@@ -297,123 +281,78 @@ fn perfettos_trace_processor_keeps_processes_apart() {
     let dir = exported("several-perfetto", "-o out.pftrace");
     assert_perfetto(
         &dir.join("out.pftrace"),
-        &[
-            (
-                "SELECT p.name, t.name, s.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id \
-                 JOIN process p USING (upid) WHERE s.category IN ('kernel', 'copy') ORDER BY s.ts, 1",
-                "GPU 1 gfx1100 (process 4242 on a host) | Copies device to device | Copy device to device | 1600 | 100
-                GPU 1 gfx1100 (process 5000 on a host) | Copies device to device | Copy device to device | 1600 | 100
-                GPU 1 gfx1100 (process 4242 on a host) | Queue 1 | halved(unsigned int) | 2000 | 400
-                GPU 1 gfx1100 (process 5000 on a host) | Queue 1 | halved(unsigned int) | 2500 | 400
-                GPU 1 gfx1100 (process 4242 on b, \"host\") | Copies device to device | Copy device to device | 5001600 | 100
-                GPU 1 gfx1100 (process 4242 on b, \"host\") | Queue 1 | halved(unsigned int) | 5002200 | 400",
-            ),
-            (
-                "SELECT p.name, tid, s.name, s.ts, s.dur FROM slice s JOIN thread_track t ON s.track_id = t.id \
-                 JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts, 1",
-                "./app (process 4242 on a host) | 10 | hipLaunchKernel | 1500 | 200
-                ./app (process 5000 on a host) | 10 | hipLaunchKernel | 1500 | 200
-                ./app (process 4242 on b, \"host\") | 10 | hipLaunchKernel | 5001500 | 200",
-            ),
-            // Each trace has its own names.
-            (
-                "SELECT p.name, s.name, s.ts FROM slice s JOIN thread_track t ON s.track_id = t.id \
-                 JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'marker' ORDER BY s.ts, 1",
-                "./app (process 4242 on a host) | a host | 1400
-                ./app (process 5000 on a host) | a host | 1400
-                ./app (process 4242 on b, \"host\") | b, \"host\" | 5001400",
-            ),
-            (
-                "SELECT p.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id \
-                 JOIN process p USING (upid) WHERE s.category = 'recording' ORDER BY s.ts, 1",
-                "./app (process 4242 on a host) | 1900 | 500
-                ./app (process 5000 on a host) | 1900 | 1000
-                ./app (process 4242 on b, \"host\") | 5001900 | 700",
-            ),
-            // Flows do not connect different processes.
-            (
-                "SELECT c.ts, k.ts, k.name FROM flow JOIN slice c ON slice_out = c.id JOIN slice k ON slice_in = k.id \
-                 ORDER BY 1, 2",
-                "1500 | 1600 | Copy device to device
-                1500 | 1600 | Copy device to device
-                1500 | 2000 | halved(unsigned int)
-                1500 | 2500 | halved(unsigned int)
-                5001500 | 5001600 | Copy device to device
-                5001500 | 5002200 | halved(unsigned int)",
-            ),
-            (
-                "SELECT p.name, c.ts, value FROM counter c JOIN process_counter_track t ON c.track_id = t.id \
-                 JOIN process p USING (upid) ORDER BY c.ts, 1",
-                "GPU 1 gfx1100 (process 4242 on a host) | 1600 | 1
-                GPU 1 gfx1100 (process 5000 on a host) | 1600 | 1
-                GPU 1 gfx1100 (process 4242 on a host) | 2400 | 0
-                GPU 1 gfx1100 (process 5000 on a host) | 2900 | 0
-                GPU 1 gfx1100 (process 4242 on b, \"host\") | 5001600 | 1
-                GPU 1 gfx1100 (process 4242 on b, \"host\") | 5002600 | 0",
-            ),
-            // Processes: three programs and the two GPUs of each. The ID of the second program 4242 is replaced.
-            (
-                "SELECT count(*), count(DISTINCT pid) FROM process WHERE upid != 0",
-                "9 | 9",
-            ),
-            (
-                "SELECT name, pid < 4194304 FROM process WHERE name LIKE './app%' ORDER BY upid",
-                "./app (process 4242 on a host) | 1
-                ./app (process 5000 on a host) | 1
-                ./app (process 4242 on b, \"host\") | 0",
-            ),
-        ],
+        r#"
+            SELECT p.name, t.name, s.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id
+                JOIN process p USING (upid) WHERE s.category IN ('kernel', 'copy') ORDER BY s.ts, 1
+            = GPU 1 gfx1100 (process 4242 on a host) | Copies device to device | Copy device to device | 1600 | 100
+            = GPU 1 gfx1100 (process 5000 on a host) | Copies device to device | Copy device to device | 1600 | 100
+            = GPU 1 gfx1100 (process 4242 on a host) | Queue 1 | halved(unsigned int) | 2000 | 400
+            = GPU 1 gfx1100 (process 5000 on a host) | Queue 1 | halved(unsigned int) | 2500 | 400
+            = GPU 1 gfx1100 (process 4242 on b, "host") | Copies device to device | Copy device to device | 5001600 | 100
+            = GPU 1 gfx1100 (process 4242 on b, "host") | Queue 1 | halved(unsigned int) | 5002200 | 400
+            SELECT p.name, tid, s.name, s.ts, s.dur FROM slice s JOIN thread_track t ON s.track_id = t.id
+                JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts, 1
+            = ./app (process 4242 on a host) | 10 | hipLaunchKernel | 1500 | 200
+            = ./app (process 5000 on a host) | 10 | hipLaunchKernel | 1500 | 200
+            = ./app (process 4242 on b, "host") | 10 | hipLaunchKernel | 5001500 | 200
+            SELECT clock_id, clock_value FROM clock_snapshot ORDER BY 1
+            = 1 | 1700000000000001000
+            = 6 | 1000
+            -- A thread, a queue, copies and pauses in each trace.
+            SELECT count(DISTINCT track_id) FROM slice
+            = 12
+            -- Each trace has its own names.
+            SELECT p.name, s.name, s.ts FROM slice s JOIN thread_track t ON s.track_id = t.id
+                JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'marker' ORDER BY s.ts, 1
+            = ./app (process 4242 on a host) | a host | 1400
+            = ./app (process 5000 on a host) | a host | 1400
+            = ./app (process 4242 on b, "host") | b, "host" | 5001400
+            SELECT p.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id
+                JOIN process p USING (upid) WHERE s.category = 'recording' ORDER BY s.ts, 1
+            = ./app (process 4242 on a host) | 1900 | 500
+            = ./app (process 5000 on a host) | 1900 | 1000
+            = ./app (process 4242 on b, "host") | 5001900 | 700
+            -- Flows do not connect different processes.
+            SELECT c.ts, k.ts, k.name FROM flow JOIN slice c ON slice_out = c.id JOIN slice k ON slice_in = k.id
+                ORDER BY 1, 2
+            = 1500 | 1600 | Copy device to device
+            = 1500 | 1600 | Copy device to device
+            = 1500 | 2000 | halved(unsigned int)
+            = 1500 | 2500 | halved(unsigned int)
+            = 5001500 | 5001600 | Copy device to device
+            = 5001500 | 5002200 | halved(unsigned int)
+            SELECT p.name, c.ts, value FROM counter c JOIN process_counter_track t ON c.track_id = t.id
+                JOIN process p USING (upid) ORDER BY c.ts, 1
+            = GPU 1 gfx1100 (process 4242 on a host) | 1600 | 1
+            = GPU 1 gfx1100 (process 5000 on a host) | 1600 | 1
+            = GPU 1 gfx1100 (process 4242 on a host) | 2400 | 0
+            = GPU 1 gfx1100 (process 5000 on a host) | 2900 | 0
+            = GPU 1 gfx1100 (process 4242 on b, "host") | 5001600 | 1
+            = GPU 1 gfx1100 (process 4242 on b, "host") | 5002600 | 0
+            -- Processes: three programs and the two GPUs of each. The ID of the second program 4242 is replaced.
+            SELECT count(*), count(DISTINCT pid) FROM process WHERE upid != 0
+            = 9 | 9
+            SELECT name, pid < 4194304 FROM process WHERE name LIKE './app%' ORDER BY upid
+            = ./app (process 4242 on a host) | 1
+            = ./app (process 5000 on a host) | 1
+            = ./app (process 4242 on b, "host") | 0
+        "#,
     );
     // Without other hosts, Perfetto's process ID is enough.
     let run = succeed(&dir, "export rank0.trace rank1.trace -o one-host.pftrace");
     assert!(!run.stderr.contains("realtime clocks"), "{}", run.stderr);
     assert_perfetto(
         &dir.join("one-host.pftrace"),
-        &[
-            (
-                "SELECT name, pid FROM process WHERE upid != 0 AND pid < 4194304 ORDER BY pid",
-                "./app | 4242
-                ./app | 5000",
-            ),
-            (
-                "SELECT DISTINCT p.name FROM slice s JOIN process_track t ON s.track_id = t.id \
-                 JOIN process p USING (upid) WHERE s.category = 'kernel' ORDER BY 1",
-                "GPU 1 gfx1100 (process 4242)
-                GPU 1 gfx1100 (process 5000)",
-            ),
-        ],
+        "
+            SELECT name, pid FROM process WHERE upid != 0 AND pid < 4194304 ORDER BY pid
+            = ./app | 4242
+            = ./app | 5000
+            SELECT DISTINCT p.name FROM slice s JOIN process_track t ON s.track_id = t.id
+                JOIN process p USING (upid) WHERE s.category = 'kernel' ORDER BY 1
+            = GPU 1 gfx1100 (process 4242)
+            = GPU 1 gfx1100 (process 5000)
+        ",
     );
-}
-
-#[test]
-#[ignore = "needs Perfetto's protobuf classes from PyPI; tools/test runs it"]
-fn perfetto_has_a_sequence_with_names_and_flows_for_each_trace() {
-    let dir = exported("several-sequences", "-o out.pftrace");
-    let found = perfetto_contents(&dir.join("out.pftrace"));
-    // The clocks of the first trace.
-    let clocks = json!({"6": 1000, "1": STARTED_UNIX + 1000});
-    assert_eq!(found["clocks"], clocks);
-    let slices = elements(&found["slices"]).iter();
-    assert_table(
-        slices
-            .clone()
-            .filter(|slice| slice["categories"][0] == "marker"),
-        "name
-        a host
-        a host
-        b, \"host\"",
-    );
-    let tracks: BTreeSet<u64> = slices
-        .map(|slice| slice["track"].as_u64().unwrap())
-        .collect();
-    // A thread, a queue, copies and pauses in each trace.
-    assert_eq!(tracks.len(), 3 * 4);
-    // Each call has a flow to its kernel, and one to its copy.
-    let flows = found["flows"].as_object().unwrap();
-    assert_eq!(flows.len(), 3 * 2);
-    for flow in flows.values().map(elements) {
-        assert_eq!((&flow[0], flow.len()), (&json!("hipLaunchKernel"), 2));
-    }
 }
 
 /// The names of the profiles in a log directory with one run.

@@ -99,14 +99,9 @@ fn text(text: &str) -> u32 {
 fn all_definitions() -> Records {
     let mut records = definitions();
     records.extend(texts(&TEXTS.map(|own| (text(own), own))));
-    let mut cpu = Agent::new(0, 0);
-    cpu.what = agent::CPU.into();
-    records.push(cpu.seal());
+    records.push(with!(Agent::new(0, 0); what = agent::CPU).seal());
     for (id, name) in [(4, TEXTS[0]), (5, TEXTS[1]), (6, TEXTS[8])] {
-        let mut kernel = Kernel::new(id, 0);
-        kernel.name = text(name).into();
-        kernel.agent = 1.into();
-        records.push(kernel.seal());
+        records.push(with!(Kernel::new(id, 0); name = text(name), agent = 1).seal());
     }
     records.extend(streams(&[
         (1, stream::NULL, 0),
@@ -122,32 +117,24 @@ fn run_in(id: u64, queue: u32, kernel: u32, (submit, start, end): (u64, u64, u64
     timed(dispatch(id, 0, queue, kernel, 0), submit, start, end)
 }
 
-fn on_stream(mut dispatch: Dispatch, stream: u32) -> [u8; RECORD_SIZE] {
-    dispatch.stream = stream.into();
-    dispatch.seal()
+fn on_stream(dispatch: Dispatch, stream: u32) -> [u8; RECORD_SIZE] {
+    with!(dispatch; stream = stream).seal()
 }
 
 /// A copy on stream 2.
 fn copied(id: u64, way: u32, agents: (u32, u32), size: u64, times: (u64, u64)) -> MemoryCopy {
-    let mut copy = copy(id, way, agents, times);
-    copy.size = size.into();
-    copy.stream = 2.into();
-    copy.function = text("hsa_amd_memory_async_copy").into();
-    copy
+    let function = text("hsa_amd_memory_async_copy");
+    with!(copy(id, way, agents, times); size = size, stream = 2, function = function)
 }
 
 /// A range or mark with a text of [`TEXTS`].
 fn named_marker(id: u64, flags: u16, what: u32, own: &str, times: (u64, u64)) -> [u8; RECORD_SIZE] {
     let thread = if own == "step" { 10 } else { 11 };
-    let mut marker = marked(id, what, text(own), thread, times);
-    marker.head.flags = flags.into();
-    marker.seal()
+    with!(marked(id, what, text(own), thread, times); head.flags = flags).seal()
 }
 
 fn called(id: u64, name: u32, stream: u32, start: u64, end: u64) -> [u8; RECORD_SIZE] {
-    let mut call = call(id, name, 10, start, end);
-    call.stream = stream.into();
-    call.seal()
+    with!(call(id, name, 10, start, end); stream = stream).seal()
 }
 
 /// A trace with all that has statistics.
@@ -170,9 +157,8 @@ fn records() -> Records {
     ] {
         records.push(copied(id, way, agents, size, times).seal());
     }
-    let mut unfinished = copied(6, direction::DEVICE_TO_HOST, (1, 0), 1, (0, 0));
-    unfinished.head.flags = flag::UNFINISHED.into();
-    records.push(unfinished.seal());
+    let unfinished = copied(6, direction::DEVICE_TO_HOST, (1, 0), 1, (0, 0));
+    records.push(with!(unfinished; head.flags = flag::UNFINISHED).seal());
     records.extend([
         called(1, 7, 1, 100, 110),
         called(2, 7, 2, 120, 150),
@@ -183,7 +169,7 @@ fn records() -> Records {
         named_marker(3, 0, marker::RANGE, "step", (50, 60)),
         named_marker(4, 0, marker::PROCESS_RANGE, "worker", (50, 150)),
         named_marker(5, flag::UNFINISHED, marker::RANGE, "step", (50, 1500)),
-        // Names can follow what they name.
+        // Names can follow the objects that they name.
         name(named::STREAM, 2, text("compute")),
         name(named::THREAD, 10, text("worker")),
         name(named::AGENT, 1, text("first GPU")),
@@ -292,10 +278,7 @@ fn groups_are_visible() {
 /// The records on another host, which has the same kernels, GPUs and queues.
 fn on_another_host(mut records: Records) -> Records {
     records.extend(texts(&[(50, "another host")]));
-    let mut process = Process::new(4242, 0);
-    process.host = 50.into();
-    process.command = 3.into();
-    records.push(process.seal());
+    records.push(with!(Process::new(4242, 0); host = 50, command = 3).seal());
     records
 }
 
@@ -499,10 +482,8 @@ fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
 fn only_the_kernels_of_hip_that_copy_or_fill_are_blit_kernels() {
     let mut records = all_definitions();
     records.extend(texts(&[(60, "__amd_rocclr_initHeap")]));
-    let mut kernel = Kernel::new(7, 0);
-    kernel.name = 60.into();
     records.extend([
-        kernel.seal(),
+        with!(Kernel::new(7, 0); name = 60).seal(),
         run_in(1, 1, 7, (90, 100, 200)).seal(),
         run_in(2, 1, 4, (90, 200, 250)).seal(),
     ]);
@@ -528,8 +509,7 @@ fn only_the_kernels_of_hip_that_copy_or_fill_are_blit_kernels() {
 #[test]
 fn gaps_are_counted_where_nothing_can_have_run() {
     let mut records = all_definitions();
-    let mut agents_clock = timed(dispatch(30, flag::CLOCK_AGENT, 2, 5, 0), 150, 1, 2);
-    agents_clock.observed = 250.into();
+    let agents_clock = timed(dispatch(30, flag::CLOCK_AGENT, 2, 5, 0), 150, 1, 2);
     records.extend([
         // Queue 1: 2 overlaps 1 and ends after 3. The file is in the order of the ends.
         run_in(1, 1, 5, (90, 100, 200)).seal(),
@@ -546,7 +526,7 @@ fn gaps_are_counted_where_nothing_can_have_run() {
         // Queue 2: a dispatch without times may have run in the first gap.
         run_in(20, 2, 5, (90, 100, 200)).seal(),
         run_in(21, 2, 5, (90, 300, 400)).seal(),
-        agents_clock.seal(),
+        with!(agents_clock; observed = 250u64).seal(),
         run_in(22, 2, 5, (90, 401, 500)).seal(),
         // Queue 3 has one dispatch only.
         run_in(40, 3, 6, (90, 100, 1100)).seal(),
@@ -634,7 +614,7 @@ fn gaps_in_which_a_kernel_of_another_queue_may_run_after_a_pause_are_not_counted
 }
 
 #[test]
-fn the_statistics_are_those_of_the_exported_records() {
+fn statistics_agree_with_the_exported_records() {
     // Overlapping kernels, in the order of their ends, with more values than a median keeps.
     let mut records = all_definitions();
     let mut state = 1u64;

@@ -15,11 +15,8 @@ const CPU: u32 = 0;
 
 /// A copy of `1 << (10 + id)` bytes.
 fn copied(id: u64, what: u32, agents: (u32, u32), stream: u32, times: (u64, u64)) -> MemoryCopy {
-    let mut copy = copy(id, what, agents, times);
-    copy.stream = stream.into();
-    copy.submit = (times.0 - 10).into();
-    copy.size = (1 << (10 + id)).into();
-    copy
+    let copy = copy(id, what, agents, times);
+    with!(copy; stream = stream, submit = times.0 - 10, size = 1u64 << (10 + id))
 }
 
 /// A trace with streams, copies and markers. Kernels 1 and 2 of stream 1 overlap, and were completed in the other order.
@@ -33,35 +30,20 @@ fn stream_trace() -> Vec<u8> {
         (24, "hipMemcpyAsync"),
         (25, "gfx90a:sramecc+"),
     ]));
-    let mut cpu = Agent::new(CPU.into(), 0);
-    cpu.what = agent::CPU.into();
-    records.push(cpu.seal());
-    let mut second = Agent::new(2, 0);
-    second.name = 25.into();
-    second.compute_units = 104.into();
-    records.push(second.seal());
+    records.push(with!(Agent::new(CPU.into(), 0); what = agent::CPU).seal());
+    records.push(with!(Agent::new(2, 0); name = 25, compute_units = 104).seal());
     records.extend(streams(&[(1, stream::NULL, 0), (2, stream::CREATED, 0)]));
     records.push(name(named::THREAD, 10, 22));
     records.push(name(named::STREAM, 2, 23));
-    let mut kernel = Kernel::new(1, 0);
-    kernel.name = 4.into();
-    kernel.agent = 1.into();
-    kernel.lds = 128.into();
-    records.push(kernel.seal());
-    let on = |stream: u32, mut dispatch: tracefile::format::Dispatch| {
-        dispatch.stream = stream.into();
-        dispatch.seal()
+    records.push(with!(Kernel::new(1, 0); name = 4, agent = 1, lds = 128).seal());
+    let on = |stream: u32, dispatch: tracefile::format::Dispatch| {
+        with!(dispatch; stream = stream).seal()
     };
     let mut wide = timed(dispatch(4, 0, 3, 1, 4), 3600, 4000, 5000);
     wide.accum_vgprs = 6.into();
     wide.grid = [1000, 1, 1].map(Into::into);
     wide.workgroup = [256, 1, 1].map(Into::into);
-    let mut unfinished = dispatch(6, flag::UNFINISHED | flag::CLOCK_NONE, 1, 1, 0);
-    unfinished.submit = 9000.into();
-    let mut refused = call(4, 7, 11, 3500, 3700);
-    refused.status = 1.into();
-    let mut memcpy = call(5, 24, 10, 5000, 5500);
-    memcpy.stream = 2.into();
+    let unfinished = dispatch(6, flag::UNFINISHED | flag::CLOCK_NONE, 1, 1, 0);
     records.extend([
         // The call that initialized HSA began before the trace.
         call(1, 7, 10, 900, 1150).seal(),
@@ -70,12 +52,11 @@ fn stream_trace() -> Vec<u8> {
         on(1, timed(dispatch(3, 0, 2, 2, 1), 1620, 4500, 4600)),
         on(2, wide),
         timed(dispatch(5, 0, 2, 3, 0), 4700, 5000, 5100).seal(),
-        unfinished.seal(),
-        refused.seal(),
-        memcpy.seal(),
+        with!(unfinished; submit = 9000u64).seal(),
+        with!(call(4, 7, 11, 3500, 3700); status = 1).seal(),
+        with!(call(5, 24, 10, 5000, 5500); stream = 2).seal(),
     ]);
-    let mut open = marked(5, marker::RANGE, 20, 11, (3600, 3800));
-    open.head.flags = flag::UNFINISHED.into();
+    let open = marked(5, marker::RANGE, 20, 11, (3600, 3800));
     for (id, what, agents, stream, times) in [
         (1, direction::HOST_TO_DEVICE, (CPU, 1), 2, (5100, 5400)),
         (2, direction::DEVICE_TO_HOST, (2, CPU), 0, (5600, 5700)),
@@ -84,16 +65,16 @@ fn stream_trace() -> Vec<u8> {
         (5, direction::FILL, (NO_AGENT, 2), 0, (6000, 6100)),
         (6, direction::HOST_TO_HOST, (CPU, CPU), 0, (6200, 6300)),
     ] {
-        let mut copy = copied(id, what, agents, stream, times);
-        copy.correlation = if id == 1 { 5 } else { 0 }.into();
-        records.push(copy.seal());
+        let call = if id == 1 { 5 } else { 0u64 };
+        let copy = copied(id, what, agents, stream, times);
+        records.push(with!(copy; correlation = call).seal());
     }
     records.extend([
         marked(1, marker::RANGE, 20, 10, (1200, 6000)).seal(),
         marked(2, marker::MARK, 21, 10, (1300, 1300)).seal(),
         marked(3, marker::PROCESS_RANGE, 20, 10, (1000, 3000)).seal(),
         marked(4, marker::PROCESS_RANGE, 21, 11, (2000, 4000)).seal(),
-        open.seal(),
+        with!(open; head.flags = flag::UNFINISHED).seal(),
     ]);
     file(&records)
 }
@@ -139,11 +120,6 @@ fn a_profile_is_written_to_a_file_a_log_directory_or_stdout() {
     // No temporary file is left.
     let count = |dir: &Path| fs::read_dir(dir).unwrap().count();
     assert_eq!((count(&dir), count(&dir.join("logs"))), (4, 1));
-}
-
-/// An event as the script prints it. Times are in nanoseconds.
-fn event(name: &str, start: u64, duration: u64, stats: &Value) -> Value {
-    json!({"name": name, "start": start as f64, "duration": duration as f64, "stats": stats})
 }
 
 /// What XProf finds in a log directory, by run.
@@ -205,91 +181,62 @@ fn xprof_shows_kernels_of_a_damaged_trace() {
     assert_eq!(found["kernels"][0]["occurrences"], 300.0);
 }
 
+/// Statistics as text, in the order of their names.
+fn statistics(stats: &Value) -> String {
+    let stats: BTreeMap<_, _> = stats.as_object().unwrap().iter().collect();
+    let stats = stats
+        .iter()
+        .map(|(name, value)| format!("{name}={}", value.as_str().unwrap()));
+    stats.collect::<Vec<_>>().join(", ")
+}
+
 /// The contents of the file, read by XProf's `ProfileData`. All times relate to the start of the first API call, which is
-/// 100 ns before the start of the trace.
+/// 100 ns before the start of the trace. A line for each plane has its statistics. Lines for its events follow: the event's
+/// line, name, start, duration and statistics.
 fn assert_planes(planes: &Value) {
-    let gpu = |name: &str, major: &str, minor: &str, units: &str| {
-        json!({"process_id": "4242", "device_vendor": "AMD", "gpu_device_name": name, "compute_cap_major": major,
-            "compute_cap_minor": minor, "core_count": units})
-    };
-    let kernel = |correlation: &str, queue: &str, device: &str| json!({"correlation_id": correlation, "queue_id": queue, "device_id": device});
-    let copied = |details: &str, bytes: &str, device: &str| json!({"memcpy_details": details, "bytes_transferred": bytes, "device_id": device});
-    let mut to_gpu = copied("kind:Unknown size:2048 dest:0 async:1", "2048", "0");
-    to_gpu["correlation_id"] = "5".into();
-    let none = json!({});
-    let expected = json!({
-        "/host:CPU": {
-            "stats": {"process_id": "4242"},
-            "lines": {
-                "worker/10": [
-                    event("hipLaunchKernel", 0, 250, &json!({"correlation_id": "1"})),
-                    event("step", 300, 4800, &none),
-                    event("loss", 400, 0, &none),
-                    event("hipMemcpyAsync", 4100, 500, &json!({"correlation_id": "5", "stream": "2"})),
-                ],
-                "Host Threads/11": [
-                    event("hipLaunchKernel", 2600, 200, &json!({"correlation_id": "4", "status": "1"})),
-                ],
-                // It began in the call and ended after it.
-                "Host Threads/11 [2]": [event("step", 2700, 200, &json!({"unfinished": "1"}))],
-                "Copies(MemcpyOther)": [
-                    event("MemcpyOther", 5300, 100, &json!({"memcpy_details": "kind:Unknown size:65536 async:1",
-                        "bytes_transferred": "65536"})),
-                ],
-                "Ranges of the process": [event("step", 100, 2000, &none)],
-                "Ranges of the process [2]": [event("loss", 1100, 2000, &none)],
-            },
-        },
-        "/device:GPU:0": {
-            "stats": gpu("gfx1100", "11", "0", "96"),
-            "lines": {
-                // In the order of their start, which is not the order of the trace.
-                "Stream #0 NULL (Compute)": [
-                    event("halved(unsigned int)", 1100, 1000, &kernel("1", "1", "0")),
-                    event(&long_name(), 3600, 100, &kernel("1", "2", "0")),
-                ],
-                "Stream #0 NULL (Compute) [2]": [
-                    event("halved(unsigned int)", 1600, 2000, &kernel("1", "1", "0")),
-                ],
-                "Stream #2 compute (MemcpyH2D,MemcpyP2P,MemcpyD2D)": [
-                    event("MemcpyH2D", 4200, 300, &to_gpu),
-                    event("MemcpyP2P", 4900, 100, &copied("kind:Unknown size:8192 dest:1 async:1", "8192", "0")),
-                    event("MemcpyD2D", 5000, 100, &copied("kind:Unknown size:16384 dest:0 async:1", "16384", "0")),
-                ],
-                "Queue #1(Compute)": [
-                    event("halved(unsigned int)", 8100, 0, &json!({"queue_id": "1", "device_id": "0", "unfinished": "1"})),
-                ],
-                "Queue #2(Compute)": [
-                    event("says \"a, b\"", 4100, 100, &json!({"queue_id": "2", "device_id": "0"})),
-                ],
-            },
-        },
-        "/device:GPU:1": {
-            "stats": gpu("gfx90a:sramecc+", "9", "0", "104"),
-            "lines": {
-                "Stream #2 compute (Compute)": [
-                    event("halved(unsigned int)", 3100, 1000, &kernel("4", "3", "1")),
-                ],
-                "Copies(MemcpyD2H,Memset)": [
-                    event("MemcpyD2H", 4700, 100, &copied("kind:Unknown size:4096 async:1", "4096", "1")),
-                    event("Memset", 5100, 100, &json!({"Memset_details": "kind:Unknown num_bytes:32768 dest:1 async:1",
-                        "bytes_transferred": "32768", "device_id": "1"})),
-                ],
-            },
-        },
-        "Task Environment": {
-            "stats": {
-                "profile_start_time": (STARTED_UNIX - 100).to_string(),
-                "profile_stop_time": (STARTED_UNIX + 8000).to_string(),
-            },
-            "lines": {},
-        },
-    });
-    for (name, plane) in expected.as_object().unwrap() {
-        assert_eq!(planes[name], *plane, "{name}");
+    let expected = "
+        /device:GPU:0: compute_cap_major=11, compute_cap_minor=0, core_count=96, device_vendor=AMD, gpu_device_name=gfx1100, process_id=4242
+        Queue #1(Compute) | halved(unsigned int) | 8100 | 0 | device_id=0, queue_id=1, unfinished=1
+        Queue #2(Compute) | says \"a, b\" | 4100 | 100 | device_id=0, queue_id=2
+        Stream #0 NULL (Compute) | halved(unsigned int) | 1100 | 1000 | correlation_id=1, device_id=0, queue_id=1
+        Stream #0 NULL (Compute) | {long_name} | 3600 | 100 | correlation_id=1, device_id=0, queue_id=2
+        Stream #0 NULL (Compute) [2] | halved(unsigned int) | 1600 | 2000 | correlation_id=1, device_id=0, queue_id=1
+        Stream #2 compute (MemcpyH2D,MemcpyP2P,MemcpyD2D) | MemcpyH2D | 4200 | 300 | bytes_transferred=2048, correlation_id=5, device_id=0, memcpy_details=kind:Unknown size:2048 dest:0 async:1
+        Stream #2 compute (MemcpyH2D,MemcpyP2P,MemcpyD2D) | MemcpyP2P | 4900 | 100 | bytes_transferred=8192, device_id=0, memcpy_details=kind:Unknown size:8192 dest:1 async:1
+        Stream #2 compute (MemcpyH2D,MemcpyP2P,MemcpyD2D) | MemcpyD2D | 5000 | 100 | bytes_transferred=16384, device_id=0, memcpy_details=kind:Unknown size:16384 dest:0 async:1
+        /device:GPU:1: compute_cap_major=9, compute_cap_minor=0, core_count=104, device_vendor=AMD, gpu_device_name=gfx90a:sramecc+, process_id=4242
+        Copies(MemcpyD2H,Memset) | MemcpyD2H | 4700 | 100 | bytes_transferred=4096, device_id=1, memcpy_details=kind:Unknown size:4096 async:1
+        Copies(MemcpyD2H,Memset) | Memset | 5100 | 100 | Memset_details=kind:Unknown num_bytes:32768 dest:1 async:1, bytes_transferred=32768, device_id=1
+        Stream #2 compute (Compute) | halved(unsigned int) | 3100 | 1000 | correlation_id=4, device_id=1, queue_id=3
+        /host:CPU: process_id=4242
+        Copies(MemcpyOther) | MemcpyOther | 5300 | 100 | bytes_transferred=65536, memcpy_details=kind:Unknown size:65536 async:1
+        Host Threads/11 | hipLaunchKernel | 2600 | 200 | correlation_id=4, status=1
+        Host Threads/11 [2] | step | 2700 | 200 | unfinished=1
+        Ranges of the process | step | 100 | 2000 |
+        Ranges of the process [2] | loss | 1100 | 2000 |
+        worker/10 | hipLaunchKernel | 0 | 250 | correlation_id=1
+        worker/10 | step | 300 | 4800 |
+        worker/10 | loss | 400 | 0 |
+        worker/10 | hipMemcpyAsync | 4100 | 500 | correlation_id=5, stream=2
+        Task Environment: profile_start_time={start}, profile_stop_time={stop}";
+    let expected = expected.replace("{long_name}", &long_name());
+    let expected = expected.replace("{start}", &(STARTED_UNIX - 100).to_string());
+    let expected = expected.replace("{stop}", &(STARTED_UNIX + 8000).to_string());
+    let mut found = String::new();
+    let planes: BTreeMap<_, _> = planes.as_object().unwrap().iter().collect();
+    for (plane, contents) in planes {
+        found += &format!("\n{plane}: {}", statistics(&contents["stats"]));
+        let lines: BTreeMap<_, _> = contents["lines"].as_object().unwrap().iter().collect();
+        for (line, events) in lines {
+            for event in elements(events) {
+                let [start, duration] =
+                    ["start", "duration"].map(|time| event[time].as_f64().unwrap());
+                let (name, stats) = (event["name"].as_str().unwrap(), statistics(&event["stats"]));
+                found += format!("\n{line} | {name} | {start} | {duration} | {stats}").trim_end();
+            }
+        }
     }
-    let count = expected.as_object().unwrap().len();
-    assert_eq!(planes.as_object().unwrap().len(), count);
+    assert_eq!(found, trimmed(&expected));
 }
 
 /// The page "Kernel Stats", which has times in microseconds. The second kernel has 24 vector registers and 6 accumulation

@@ -70,16 +70,16 @@ fn kernels(elf: &Elf, notes: &[Note], version: u8) -> Result<Vec<Kernel>, Error>
     for note in notes.iter().filter(is_metadata) {
         size += note.size;
         if size > MAX_METADATA {
-            let what = format!("kernel metadata with {size} bytes");
-            return Err(Error::new(note.at, what));
+            return Err(error!(note.at; "kernel metadata with {size} bytes"));
         }
         let description = elf.bytes.read(note.at, note.size)?;
         let more = metadata::kernels(&description).map_err(|error| error.shifted(note.at))?;
         kernels.extend(more);
     }
     if version == 2 && kernels.is_empty() && notes.iter().any(|note| note.name == b"AMD") {
-        let what = "kernel metadata of code object version 2, which LLVM 19 and later do not read";
-        return Err(Error::new(0, what));
+        return Err(
+            error!(0; "kernel metadata of code object version 2, which LLVM 19 and later do not read"),
+        );
     }
     Ok(kernels)
 }

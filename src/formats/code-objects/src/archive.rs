@@ -84,10 +84,7 @@ impl Members<'_> {
             self.at = (data + stored).next_multiple_of(2);
             if name == "//" {
                 if size > MAX_NAMES {
-                    return Err(Error::new(
-                        start,
-                        format!("table of long names with {size} bytes"),
-                    ));
+                    return Err(error!(start; "table of long names with {size} bytes"));
                 }
                 self.names = self.bytes.read(data, size)?;
                 continue;
@@ -111,7 +108,7 @@ impl Members<'_> {
 
     /// Replaces the short name in the header by the complete one, which is in the table or in front of the contents.
     fn read_name(&self, member: &mut Member, start: u64) -> Result<(), Error> {
-        let wrong = |what: &str| Error::new(start, format!("invalid name of a member: {what}"));
+        let wrong = |what: &str| error!(start; "invalid name of a member: {what}");
         if let Some(length) = member.name.strip_prefix("#1/") {
             let length: u64 = length.parse().map_err(|_| wrong("not a valid length"))?;
             if length > member.size || length > 4096 {

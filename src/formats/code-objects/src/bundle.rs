@@ -48,8 +48,7 @@ pub fn read(stream: &mut dyn Read, size: u64) -> Result<Bundle, Error> {
     }
     let count = input.word()?;
     if count > MAX_ENTRIES {
-        let what = format!("an offload bundle claims {count} entries");
-        return Err(Error::new(MAGIC.len() as u64, what));
+        return Err(error!(MAGIC.len() as u64; "an offload bundle claims {count} entries"));
     }
     let mut bundle = Bundle::default();
     for number in 1..=count as u32 {
@@ -141,8 +140,7 @@ impl Counted<'_> {
                 }
                 Ok(n) => done += n,
                 Err(error) => {
-                    let what = format!("header of an offload bundle: {error}");
-                    return Err(Error::new(self.at, what));
+                    return Err(error!(self.at; "header of an offload bundle: {error}"));
                 }
             }
         }

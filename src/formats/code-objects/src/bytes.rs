@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, SpooledData, SpooledTempFile};
 use xxhash_rust::xxh3::Xxh3;
 
 #[derive(Debug)]
@@ -16,8 +16,8 @@ enum Store {
     Memory(Vec<u8>),
     /// A stream that was unpacked into a temporary file.
     Unpacked(NamedTempFile),
-    /// Parts of a stream in order, with gaps.
-    Parts(Vec<Part>),
+    /// Parts of a stream in order, with gaps, and the store that has them.
+    Parts(Vec<Part>, Box<Store>),
 }
 
 /// A part of a stream that was kept.
@@ -27,14 +27,33 @@ struct Part {
     start: u64,
     /// In bytes.
     size: u64,
-    bytes: Kept,
+    /// Offset in the store, in bytes.
+    at: u64,
 }
 
-#[derive(Debug)]
-enum Kept {
-    Memory(Vec<u8>),
-    /// In a file, at this offset.
-    Spilled(Rc<File>, u64),
+impl Store {
+    /// Fills `buffer` with the bytes at offset `from`. The error is a message.
+    fn read(&self, from: u64, buffer: &mut [u8]) -> Result<(), String> {
+        let failed = |error: io::Error| format!("cannot be read: {error}");
+        match self {
+            Store::File(file) => file.read_exact_at(buffer, from).map_err(failed),
+            Store::Unpacked(file) => file.as_file().read_exact_at(buffer, from).map_err(failed),
+            Store::Memory(bytes) => {
+                let from = from as usize;
+                buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
+                Ok(())
+            }
+            Store::Parts(parts, kept) => {
+                let after = parts.partition_point(|part| part.start <= from);
+                let part = after.checked_sub(1).map(|n| &parts[n]);
+                let inside = |part: &&Part| from + buffer.len() as u64 <= part.start + part.size;
+                match part.filter(inside) {
+                    Some(part) => kept.read(part.at + (from - part.start), buffer),
+                    None => Err("out of bounds: inside the code of a code object".into()),
+                }
+            }
+        }
+    }
 }
 
 /// A range of bytes with random access. Cheap to clone.
@@ -81,42 +100,10 @@ impl Bytes {
     pub fn read_into(&self, at: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let end = at.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.size) {
-            let what = format!("{} bytes requested, {} available", buffer.len(), self.size);
-            return Err(Error::new(at, what));
+            return Err(error!(at; "{} bytes requested, {} available", buffer.len(), self.size));
         }
-        let from = self.start + at;
-        let failed = |error: io::Error| Error::new(at, format!("cannot be read: {error}"));
-        match &*self.store {
-            Store::File(file) => file.read_exact_at(buffer, from).map_err(failed),
-            Store::Unpacked(file) => file.as_file().read_exact_at(buffer, from).map_err(failed),
-            Store::Memory(bytes) => {
-                let from = from as usize;
-                buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
-                Ok(())
-            }
-            Store::Parts(parts) => {
-                let after = parts.partition_point(|part| part.start <= from);
-                let part = after.checked_sub(1).map(|n| &parts[n]);
-                let inside = |part: &&Part| from + buffer.len() as u64 <= part.start + part.size;
-                let Some(part) = part.filter(inside) else {
-                    return Err(Error::new(
-                        at,
-                        "out of bounds: inside the code of a code object",
-                    ));
-                };
-                let from = from - part.start;
-                match &part.bytes {
-                    Kept::Memory(bytes) => {
-                        let from = from as usize;
-                        buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
-                        Ok(())
-                    }
-                    Kept::Spilled(file, start) => {
-                        file.read_exact_at(buffer, start + from).map_err(failed)
-                    }
-                }
-            }
-        }
+        let read = self.store.read(self.start + at, buffer);
+        read.map_err(|what| Error::new(at, what))
     }
 
     /// Reads `size` bytes at offset `at`. See [`Bytes::read_into`].
@@ -138,8 +125,7 @@ impl Bytes {
     /// It is out of bounds.
     pub fn slice(&self, at: u64, size: u64) -> Result<Bytes, Error> {
         if at.checked_add(size).is_none_or(|end| end > self.size) {
-            let what = format!("{size} bytes requested, {} available", self.size);
-            return Err(Error::new(at, what));
+            return Err(error!(at; "{size} bytes requested, {} available", self.size));
         }
         Ok(Bytes {
             store: self.store.clone(),
@@ -268,86 +254,52 @@ impl Read for Reader {
     }
 }
 
-/// Keeps parts of a stream: up to [`Keeper::IN_MEMORY`] in memory, the rest in an unnamed file.
-#[derive(Default)]
+/// Keeps parts of a stream: in memory up to [`Keeper::IN_MEMORY`], otherwise in an unnamed file.
 pub struct Keeper {
     parts: Vec<Part>,
-    in_memory: usize,
-    spill: Option<(Rc<File>, u64)>,
+    kept: SpooledTempFile,
+    /// The total size of the parts, in bytes.
+    size: u64,
 }
 
 impl Keeper {
     /// Limit on the bytes in memory. Together with zstd's window of 128 MiB it is below 256 MiB. RCCL's debug information
     /// for one GPU fits.
-    pub const IN_MEMORY: usize = 72 << 20;
+    const IN_MEMORY: usize = 72 << 20;
+
+    pub fn new() -> Keeper {
+        Keeper {
+            parts: Vec::new(),
+            kept: SpooledTempFile::new(Self::IN_MEMORY),
+            size: 0,
+        }
+    }
 
     /// Keeps `bytes`, which are at offset `at` of the stream. Must be called in the order of the stream.
     pub fn keep(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let follows = |part: &&mut Part| part.start + part.size == at;
-        let last = self.parts.last_mut().filter(follows);
-        if self.in_memory + bytes.len() <= Self::IN_MEMORY {
-            self.in_memory += bytes.len();
-            match last {
-                Some(Part {
-                    size,
-                    bytes: Kept::Memory(kept),
-                    ..
-                }) => {
-                    kept.extend_from_slice(bytes);
-                    *size += bytes.len() as u64;
-                }
-                _ => self.parts.push(Part {
-                    start: at,
-                    size: bytes.len() as u64,
-                    bytes: Kept::Memory(bytes.to_vec()),
-                }),
-            }
-            return Ok(());
-        }
-        // A part is either in memory or in the file, so that a read needs only one of them.
-        if let Some(part) = last
-            && let Kept::Memory(kept) = &mut part.bytes
-        {
-            let kept = std::mem::take(kept);
-            self.in_memory -= kept.len();
-            let (file, start) = spill(&mut self.spill, &kept)?;
-            part.bytes = Kept::Spilled(file, start);
-        }
-        let (file, start) = spill(&mut self.spill, bytes)?;
+        self.kept.write_all(bytes)?;
         let size = bytes.len() as u64;
         match self.parts.last_mut() {
-            Some(part) if part.start + part.size == at => part.size += size,
+            Some(last) if last.start + last.size == at => last.size += size,
             _ => self.parts.push(Part {
                 start: at,
                 size,
-                bytes: Kept::Spilled(file, start),
+                at: self.size,
             }),
         }
+        self.size += size;
         Ok(())
     }
 
     /// The kept parts of a stream of `size` bytes.
     pub fn finish(self, size: u64) -> Bytes {
-        let mut parts = self.parts;
-        let all = |part: &Part| part.start == 0 && part.size == size;
-        match parts.as_mut_slice() {
-            [part] if all(part) => match &mut part.bytes {
-                Kept::Memory(bytes) => Bytes::of_memory(std::mem::take(bytes)),
-                Kept::Spilled(..) => Bytes::of(Store::Parts(parts), size),
-            },
-            _ => Bytes::of(Store::Parts(parts), size),
+        let kept = match self.kept.into_inner() {
+            SpooledData::InMemory(bytes) => Store::Memory(bytes.into_inner()),
+            SpooledData::OnDisk(file) => Store::File(file),
+        };
+        if self.size == size {
+            return Bytes::of(kept, size);
         }
+        Bytes::of(Store::Parts(self.parts, Box::new(kept)), size)
     }
-}
-
-/// Appends `bytes` to the file, and creates it first if necessary. Returns the file and the offset of the bytes.
-fn spill(to: &mut Option<(Rc<File>, u64)>, bytes: &[u8]) -> io::Result<(Rc<File>, u64)> {
-    let (file, end) = match to {
-        Some(spill) => spill,
-        None => to.insert((Rc::new(tempfile::tempfile()?), 0)),
-    };
-    file.write_all_at(bytes, *end)?;
-    let start = *end;
-    *end += bytes.len() as u64;
-    Ok((file.clone(), start))
 }

@@ -95,16 +95,16 @@ pub fn header(head: &[u8]) -> Result<(Header, Ctx), Error> {
     let container = match head[4] {
         1 => Container::Little,
         2 => Container::Big,
-        class => return Err(Error::new(4, format!("unknown ELF class {class}"))),
+        class => return Err(error!(4; "unknown ELF class {class}")),
     };
     let order = match head[5] {
         1 => scroll::Endian::Little,
         2 => scroll::Endian::Big,
-        order => return Err(Error::new(5, format!("unknown ELF byte order {order}"))),
+        order => return Err(error!(5; "unknown ELF byte order {order}")),
     };
     let header = head
         .pread::<Header>(0)
-        .map_err(|error| Error::new(0, format!("ELF header: {error}")))?;
+        .map_err(|error| error!(0; "ELF header: {error}"))?;
     Ok((header, Ctx::new(container, order)))
 }
 
@@ -148,7 +148,7 @@ impl Elf {
             let header = table.pread_with(n * entry, self.ctx);
             self.segments.push(header.map_err(|error| {
                 let at = self.header.e_phoff + (n * entry) as u64;
-                Error::new(at, format!("program header {n}: {error}"))
+                error!(at; "program header {n}: {error}")
             })?);
         }
         Ok(())
@@ -157,10 +157,7 @@ impl Elf {
     fn table(&self, what: &str, at: u64, count: usize, entry: usize) -> Result<Vec<u8>, Error> {
         let outside = || {
             let size = self.bytes.size();
-            Error::new(
-                at,
-                format!("{count} {what} extend past the end of the ELF file ({size} bytes)"),
-            )
+            error!(at; "{count} {what} extend past the end of the ELF file ({size} bytes)")
         };
         let size = (count as u64).checked_mul(entry as u64);
         let size = size.ok_or_else(outside)?;
@@ -175,12 +172,9 @@ impl Elf {
         }
         let entry = SectionHeader::size(self.ctx);
         let parse = |bytes: &[u8], n: usize| -> Result<SectionHeader, Error> {
-            bytes.pread_with(n * entry, self.ctx).map_err(|error| {
-                Error::new(
-                    at + (n * entry) as u64,
-                    format!("section header {n}: {error}"),
-                )
-            })
+            bytes
+                .pread_with(n * entry, self.ctx)
+                .map_err(|error| error!(at + (n * entry) as u64; "section header {n}: {error}"))
         };
         // Values that do not fit in the ELF header are in the first section's header.
         let first = parse(&self.table("section headers", at, 1, entry)?, 0)?;
@@ -193,10 +187,7 @@ impl Elf {
             index => index,
         };
         if count > MAX_SECTIONS {
-            return Err(Error::new(
-                at,
-                format!("an ELF file claims {count} sections"),
-            ));
+            return Err(error!(at; "an ELF file claims {count} sections"));
         }
         let table = self.table("section headers", at, count, entry)?;
         let headers: Vec<SectionHeader> = (0..count)
@@ -206,8 +197,8 @@ impl Elf {
             Some(section) => self.strings(section)?,
             None if names == SHN_UNDEF => Vec::new(),
             None => {
-                let what = format!("section names in section {names}, which does not exist");
-                self.problems.push(Error::new(at, what));
+                self.problems
+                    .push(error!(at; "section names in section {names}, which does not exist"));
                 Vec::new()
             }
         };
@@ -236,10 +227,7 @@ impl Elf {
     fn strings(&self, section: &SectionHeader) -> Result<Vec<u8>, Error> {
         let (at, size) = (section.sh_offset, section.sh_size);
         if size > MAX_NAMES {
-            return Err(Error::new(
-                at,
-                format!("a table of names with {size} bytes"),
-            ));
+            return Err(error!(at; "a table of names with {size} bytes"));
         }
         self.bytes
             .read(at, size)
@@ -290,20 +278,11 @@ impl Elf {
         wanted: &impl Fn(&str) -> bool,
     ) -> Result<Vec<Symbol>, Error> {
         let names = self.sections.get(table.sh_link as usize).ok_or_else(|| {
-            let what = format!(
-                "symbol names in section {}, which does not exist",
-                table.sh_link
-            );
-            Error::new(table.sh_offset, what)
+            error!(table.sh_offset; "symbol names in section {}, which does not exist", table.sh_link)
         })?;
         let names = self.strings(&names.header)?;
         let at = table.sh_offset;
-        let outside = |_| {
-            Error::new(
-                at,
-                "a table of symbols extends past the end of the ELF file",
-            )
-        };
+        let outside = |_| error!(at; "a table of symbols extends past the end of the ELF file");
         let entry = Sym::size(self.ctx.container) as u64;
         let all = self.bytes.slice(at, table.sh_size).map_err(outside)?;
         let mut found = Vec::new();
@@ -315,11 +294,9 @@ impl Elf {
             let size = step.min((all.size() - done) / entry * entry);
             let part = all.read(done, size).map_err(|error| error.shifted(at))?;
             for n in 0..size / entry {
-                let symbol: Sym =
-                    part.pread_with((n * entry) as usize, self.ctx)
-                        .map_err(|error| {
-                            Error::new(at + done + n * entry, format!("symbol: {error}"))
-                        })?;
+                let symbol: Sym = part
+                    .pread_with((n * entry) as usize, self.ctx)
+                    .map_err(|error| error!(at + done + n * entry; "symbol: {error}"))?;
                 let Some(name) = text(&names, symbol.st_name) else {
                     continue;
                 };
@@ -403,15 +380,14 @@ impl Elf {
             // The same in both classes.
             let header: Nhdr32 = read(next, HEADER)?
                 .pread_with(0, self.ctx.le)
-                .map_err(|error| Error::new(here, format!("note: {error}")))?;
+                .map_err(|error| error!(here; "note: {error}"))?;
             let name = u64::from(header.n_namesz);
             let description = u64::from(header.n_descsz);
             // The name follows the header without padding.
             let start = (HEADER + name).next_multiple_of(align);
             let end = start + description;
             if next + end > size {
-                let what = "a note extends past the end of its section";
-                return Err(Error::new(here, what));
+                return Err(error!(here; "a note extends past the end of its section"));
             }
             // Names that matter are shorter.
             let text = read(next + HEADER, name.min(16))?;
@@ -424,7 +400,7 @@ impl Elf {
             });
             next = (next + end.next_multiple_of(align)).min(size);
             if to.len() > MAX_NOTES {
-                return Err(Error::new(here, format!("more than {MAX_NOTES} notes")));
+                return Err(error!(here; "more than {MAX_NOTES} notes"));
             }
         }
         Ok(())

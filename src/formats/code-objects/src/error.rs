@@ -1,12 +1,19 @@
 //! The error type of all readers.
 
-/// What is wrong with a file, or a part of it, and where.
+/// A problem of a file, or of a part of it, and its offset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {offset:#x}: {message}")]
 pub struct Error {
-    /// From the beginning of what was read, in bytes.
+    /// From the beginning of the bytes that were read.
     pub offset: u64,
     pub message: String,
+}
+
+/// An error at an offset, with a formatted message.
+macro_rules! error {
+    ($at:expr; $($message:tt)+) => {
+        $crate::error::Error::new($at, format!($($message)+))
+    };
 }
 
 impl Error {
@@ -17,7 +24,7 @@ impl Error {
         }
     }
 
-    /// Adds to the offset: what was read begins `by` bytes after the beginning of the caller's bytes.
+    /// Adds to the offset: the bytes that were read begin `by` bytes after the beginning of the caller's bytes.
     pub fn shifted(self, by: u64) -> Error {
         Error {
             offset: self.offset.saturating_add(by),

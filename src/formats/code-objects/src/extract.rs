@@ -29,7 +29,7 @@ impl Filter {
     }
 }
 
-/// What the files contain.
+/// The contents of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Number of code objects, including those that the filter excludes.

@@ -1,4 +1,4 @@
-//! What a walk finds.
+//! The parts that a walk finds.
 
 use crate::bytes::Bytes;
 use crate::host::Host;
@@ -19,7 +19,7 @@ pub struct Found {
     pub bytes: Option<Bytes>,
 }
 
-/// What was found. A container comes before its contents.
+/// The kind of a part, and its properties. A container comes before its contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum What {

@@ -84,30 +84,26 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
     }
     let version = u32::from_le_bytes(head[4..8].try_into().unwrap_or_default());
     if version != 1 {
-        let what = format!("kpack archive version {version} is not supported; version 1 is");
-        return Err(Error::new(4, what));
+        return Err(error!(4; "kpack archive version {version} is not supported; version 1 is"));
     }
     let at = u64::from_le_bytes(head[8..16].try_into().unwrap_or_default());
     let end = bytes.size();
     if at < 16 || at >= end {
-        let what = format!("table of contents at byte {at}, but the archive has {end} bytes");
-        return Err(Error::new(8, what));
+        return Err(error!(8; "table of contents at byte {at}, but the archive has {end} bytes"));
     }
     if end - at > MAX_CONTENTS {
-        let what = format!("a table of contents with {} bytes", end - at);
-        return Err(Error::new(8, what));
+        return Err(error!(8; "a table of contents with {} bytes", end - at));
     }
     let table = bytes.read(at, end - at)?;
     let mut decoder = rmp_serde::Deserializer::from_read_ref(&table);
     decoder.set_max_depth(64);
     let contents = Contents::deserialize(&mut decoder)
-        .map_err(|error| Error::new(at, format!("table of contents: {error}")))?;
+        .map_err(|error| error!(at; "table of contents: {error}"))?;
     let (blobs, packed) = match contents.compression_scheme.as_deref() {
         None | Some("none") => (contents.blobs.clone(), false),
         Some("zstd-per-kernel") => (frames(bytes, &contents)?, true),
         Some(other) => {
-            let what = format!("unknown compression scheme \"{other}\" of a kpack archive");
-            return Err(Error::new(at, what));
+            return Err(error!(at; "unknown compression scheme \"{other}\" of a kpack archive"));
         }
     };
     let mut kpack = Kpack {
@@ -122,18 +118,21 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
             let name = format!("kernels of {binary} for {arch}");
             let n = usize::try_from(entry.ordinal).unwrap_or(usize::MAX);
             let Some(&Blob { offset, size }) = blobs.get(n) else {
-                let what = format!("{name}: ordinal {n}, but there are {} blobs", blobs.len());
-                kpack.problems.push(Error::new(at, what));
+                kpack
+                    .problems
+                    .push(error!(at; "{name}: ordinal {n}, but there are {} blobs", blobs.len()));
                 continue;
             };
             if std::mem::replace(&mut seen[n], true) {
-                let what = format!("{name}: another entry has the same ordinal");
-                kpack.problems.push(Error::new(offset, what));
+                kpack
+                    .problems
+                    .push(error!(offset; "{name}: another entry has the same ordinal"));
                 continue;
             }
             if bytes.slice(offset, size).is_err() {
-                let what = format!("{name} ({size} bytes) extend past the end of the archive");
-                kpack.problems.push(Error::new(offset, what));
+                kpack.problems.push(
+                    error!(offset; "{name} ({size} bytes) extend past the end of the archive"),
+                );
                 continue;
             }
             kpack.kernels.push(Kernels {
@@ -156,8 +155,7 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
             end = kernels.at + kernels.size;
         } else {
             let (binary, arch) = (&kernels.binary, &kernels.arch);
-            let what = format!("kernels of {binary} for {arch} overlap others");
-            problems.push(Error::new(kernels.at, what));
+            problems.push(error!(kernels.at; "kernels of {binary} for {arch} overlap others"));
         }
         is_separate
     });
@@ -167,12 +165,9 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
 /// The locations of the compressed code objects. The archive has their number, then the size and the bytes of each.
 fn frames(bytes: &Bytes, contents: &Contents) -> Result<Vec<Blob>, Error> {
     let start = contents.zstd_offset;
-    let all = bytes.slice(start, contents.zstd_size).map_err(|_| {
-        Error::new(
-            start,
-            "the compressed kernels extend past the end of the archive",
-        )
-    })?;
+    let all = bytes
+        .slice(start, contents.zstd_size)
+        .map_err(|_| error!(start; "the compressed kernels extend past the end of the archive"))?;
     let number = |at: u64| -> Result<u64, Error> {
         let word = all
             .read(at, 4)
@@ -211,5 +206,5 @@ pub fn reference(bytes: &[u8]) -> Result<Reference, Error> {
     let mut decoder = rmp_serde::Deserializer::from_read_ref(bytes);
     decoder.set_max_depth(64);
     Reference::deserialize(&mut decoder)
-        .map_err(|error| Error::new(0, format!("reference to kpack archives: {error}")))
+        .map_err(|error| error!(0; "reference to kpack archives: {error}"))
 }

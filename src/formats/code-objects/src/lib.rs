@@ -6,13 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod error;
 mod amd;
 mod archive;
 mod bundle;
 mod bytes;
 pub mod cuda;
 mod elf;
-mod error;
 pub mod extract;
 mod found;
 mod host;

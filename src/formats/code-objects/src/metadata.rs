@@ -25,7 +25,7 @@ pub struct Kernel {
     pub vgpr_spills: u32,
     #[serde(rename(deserialize = ".sgpr_spill_count"), default)]
     pub sgpr_spills: u32,
-    /// Bytes of LDS per workgroup, without what the launch requests; of shared memory per block.
+    /// Bytes of LDS per workgroup, without the bytes that the launch requests; of shared memory per block.
     #[serde(rename(deserialize = ".group_segment_fixed_size"), default)]
     pub lds: u32,
     /// Bytes of scratch memory per work item; of stack per thread.
@@ -63,9 +63,6 @@ pub fn kernels(note: &[u8]) -> Result<Vec<Kernel>, Error> {
     let at = input.position();
     match metadata {
         Ok(metadata) => Ok(metadata.kernels),
-        Err(error) => Err(Error::new(
-            at.min(note.len() as u64),
-            format!("kernel metadata: {error}"),
-        )),
+        Err(error) => Err(error!(at.min(note.len() as u64); "kernel metadata: {error}")),
     }
 }

@@ -74,8 +74,7 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Error> {
     let size = u64_at(&head, 8);
     if size < 32 || size > bytes.size() {
         let available = bytes.size();
-        let what = format!("an offload binary claims {size} bytes, but there are {available}");
-        return Err(Error::new(8, what));
+        return Err(error!(8; "an offload binary claims {size} bytes, but there are {available}"));
     }
     let bytes = bytes.slice(0, size)?;
     let (entries, count) = match version {
@@ -89,10 +88,7 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Error> {
         }
     };
     if count > MAX_IMAGES {
-        return Err(Error::new(
-            24,
-            format!("an offload binary claims {count} images"),
-        ));
+        return Err(error!(24; "an offload binary claims {count} images"));
     }
     let mut binary = Binary {
         version,
@@ -104,8 +100,7 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Error> {
         let at = entries.saturating_add(u64::from(number - 1) * ENTRY);
         match image(&bytes, version, number, at) {
             Ok(image) if image.offset < end => {
-                let what = format!("image {number} {} overlaps the one before it", image.id());
-                binary.problems.push(Error::new(image.offset, what));
+                binary.problems.push(error!(image.offset; "image {number} {} overlaps the one before it", image.id()));
             }
             Ok(image) => {
                 end = image.offset + image.size;
@@ -124,10 +119,7 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Error> {
 const ENTRY: u64 = 40;
 
 fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Error> {
-    let outside = |what: &str| {
-        let what = format!("{what} of image {number} out of bounds of the offload binary");
-        move |_| Error::new(at, what)
-    };
+    let outside = |what: &'static str| move |_| error!(at; "{what} of image {number} out of bounds of the offload binary");
     let entry = bytes.read(at, ENTRY).map_err(outside("entry"))?;
     let kind = u16::from_le_bytes([entry[0], entry[1]]);
     let producer = u16::from_le_bytes([entry[2], entry[3]]);
@@ -135,10 +127,7 @@ fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Err
     let (offset, size) = (u64_at(&entry, 24), u64_at(&entry, 32));
     bytes.slice(offset, size).map_err(outside("contents"))?;
     if count > MAX_STRINGS {
-        return Err(Error::new(
-            at,
-            format!("image {number} claims {count} strings"),
-        ));
+        return Err(error!(at; "image {number} claims {count} strings"));
     }
     // Since version 2, a pair also has the size of the value.
     let pair = if version == 1 { 16 } else { 24 };

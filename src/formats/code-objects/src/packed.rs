@@ -93,24 +93,21 @@ pub fn read(bytes: &Bytes) -> Result<Packed, Error> {
         2 => (Some(short(8)?), short(12)?, long(16)?, 24),
         3 => (Some(long(8)?), long(16)?, long(24)?, 32),
         other => {
-            let what = format!(
-                "compressed offload bundle version {other} is not supported; versions 1 to 3 are"
+            return Err(
+                error!(4; "compressed offload bundle version {other} is not supported; versions 1 to 3 are"),
             );
-            return Err(Error::new(4, what));
         }
     };
     let available = bytes.size();
     if packed.is_some_and(|packed| packed > available || packed < header) {
         let claimed = packed.unwrap_or_default();
-        let what = format!(
-            "a compressed offload bundle claims {claimed} bytes, but there are {available}"
+        return Err(
+            error!(8; "a compressed offload bundle claims {claimed} bytes, but there are {available}"),
         );
-        return Err(Error::new(8, what));
     }
     let from = packed.unwrap_or(available);
     if unpacked > max_unpacked(from) {
-        let what = format!("{from} bytes claim to unpack to {unpacked}");
-        return Err(Error::new(8, what));
+        return Err(error!(8; "{from} bytes claim to unpack to {unpacked}"));
     }
     Ok(Packed {
         version,

@@ -63,7 +63,7 @@ pub fn raw(bytes: &Bytes, bits: u8, big_endian: bool) -> (Raw, Option<Error>) {
 
 impl From<profraw::Error> for Error {
     fn from(error: profraw::Error) -> Error {
-        Error::new(0, format!("raw profile: {error}"))
+        error!(0; "raw profile: {error}")
     }
 }
 
@@ -73,9 +73,10 @@ impl Raw {
             .read(0, 16)
             .map_err(|_| Error::new(8, "truncated header of a raw profile"))?;
         let word: [u8; 8] = head[8..].try_into().unwrap_or_default();
-        let word = match self.big_endian {
-            true => u64::from_be_bytes(word),
-            false => u64::from_le_bytes(word),
+        let word = if self.big_endian {
+            u64::from_be_bytes(word)
+        } else {
+            u64::from_le_bytes(word)
         };
         self.version = word & !VARIANT_MASK;
         self.variants = variants(word);

@@ -167,8 +167,10 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// A file of any kind.
     fn bytes(&mut self, location: &Location, bytes: &Bytes) -> Walked {
         if self.depth == MAX_DEPTH {
-            let what = format!("more than {MAX_DEPTH} nested containers");
-            return self.damage(location, Error::new(0, what));
+            return self.damage(
+                location,
+                error!(0; "more than {MAX_DEPTH} nested containers"),
+            );
         }
         self.depth += 1;
         let walked = self.by_kind(location, bytes);
@@ -237,8 +239,10 @@ impl<'a, 'b> Walk<'a, 'b> {
         for section in sections {
             let (step, offset) = (section.step, section.offset);
             if offset < end {
-                let what = format!("{step} overlaps the section before it");
-                self.damage(location, Error::new(offset, what))?;
+                self.damage(
+                    location,
+                    error!(offset; "{step} overlaps the section before it"),
+                )?;
                 continue;
             }
             // A section that extends past the end of the file was reported already.
@@ -294,13 +298,17 @@ impl<'a, 'b> Walk<'a, 'b> {
         let (bytes, id) = match open(&file) {
             Ok(opened) => opened,
             Err(why) => {
-                let what = format!("member {} ({}): {why}", member.name, file.display());
-                return self.damage(location, Error::new(member.at, what));
+                return self.damage(
+                    location,
+                    error!(member.at; "member {} ({}): {why}", member.name, file.display()),
+                );
             }
         };
         if !self.open.insert(id) {
-            let what = format!("member {} is already being read", file.display());
-            return self.damage(location, Error::new(member.at, what));
+            return self.damage(
+                location,
+                error!(member.at; "member {} is already being read", file.display()),
+            );
         }
         inner.file = file;
         inner.offset = 0;
@@ -381,7 +389,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     ) -> Walked<Option<u64>> {
         let method = header.method.name();
         let at = header.header;
-        let failed = |why: String| Error::new(at, format!("cannot decompress ({method}): {why}"));
+        let failed = |why: String| error!(at; "cannot decompress ({method}): {why}");
         let unpacked = header.unpacked;
         let unpacker = Unpacker::new(stream, header.method, unpacked);
         let mut unpacker = unpacker.map_err(|error| failed(error.to_string()))?;
@@ -623,11 +631,10 @@ impl<'a, 'b> Walk<'a, 'b> {
         if !kernels.packed {
             return self.bytes(location, bytes);
         }
-        let failed = |why: io::Error| Error::new(0, format!("cannot decompress (zstd): {why}"));
+        let failed = |why: io::Error| error!(0; "cannot decompress (zstd): {why}");
         let limit = packed::max_unpacked(bytes.size());
         if let Some(unpacked) = kernels.unpacked.filter(|size| *size > limit) {
-            let why = format!("{} bytes claim to unpack to {unpacked}", bytes.size());
-            return Err(Error::new(0, why).into());
+            return Err(error!(0; "{} bytes claim to unpack to {unpacked}", bytes.size()).into());
         }
         let size = kernels.unpacked.unwrap_or(limit);
         let mut unpacker = Unpacker::new(bytes, packed::Method::Zstd, size).map_err(failed)?;

@@ -13,7 +13,7 @@ const START: usize = 4096;
 
 /// Reads a code object from `stream`. `head` was read from it already. `keep`: its code is kept after all.
 pub fn read(stream: &mut dyn Read, head: Vec<u8>, keep: bool) -> io::Result<Bytes> {
-    let mut keeper = Keeper::default();
+    let mut keeper = Keeper::new();
     let mut buffer = vec![0; 1 << 18];
     let mut start = head;
     while start.len() < START {
@@ -24,10 +24,7 @@ pub fn read(stream: &mut dyn Read, head: Vec<u8>, keep: bool) -> io::Result<Byte
         }
         start.extend_from_slice(&buffer[..n]);
     }
-    let code = match keep {
-        true => Vec::new(),
-        false => code(&start),
-    };
+    let code = if keep { Vec::new() } else { code(&start) };
     keep_except(&mut keeper, &code, 0, &start)?;
     let mut at = start.len() as u64;
     loop {

@@ -21,7 +21,7 @@ pub mod stat {
     pub const PROCESS: &str = "process_id";
     pub const QUEUE: &str = "queue_id";
     pub const START: &str = "profile_start_time";
-    /// Not XLA's: what an API call returned.
+    /// Not XLA's: the result of an API call.
     pub const STATUS: &str = "status";
     pub const STOP: &str = "profile_stop_time";
     pub const STREAM: &str = "stream";

@@ -53,7 +53,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_commit_is_that_of_the_directory() {
+    fn a_directory_has_its_commit() {
         let dir = tempfile::tempdir().expect("a directory");
         let git = |arguments: &[&str]| {
             let mut git = Command::new("git");

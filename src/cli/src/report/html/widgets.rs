@@ -180,7 +180,7 @@ pub fn function_name(name: &str, page: Option<&str>) -> Markup {
 
 fn full_name(name: &str) -> Markup {
     html! {
-        @if name.len() <= MAX_NAME { details.whole { summary { "full name" } code { (name) } } }
+        @if name.len() <= MAX_NAME { details.full-name { summary { "full name" } code { (name) } } }
         @else { span.small { (grouped(name.len() as u64)) " bytes" } }
     }
 }

@@ -68,13 +68,9 @@ pub fn read(cubin: &Bytes) -> Result<Sections, Error> {
             name if is(name, NAMES) => &mut sections.names,
             _ => &mut sections.functions,
         };
-        let value = elf.value(&symbol, symbol.size).ok_or_else(|| {
-            let what = format!(
-                "{} ({} bytes) is not in the cubin",
-                symbol.name, symbol.size
-            );
-            Error::new(symbol.value, what)
-        })?;
+        let value = elf.value(&symbol, symbol.size).ok_or_else(
+            || error!(symbol.value; "{} ({} bytes) is not in the cubin", symbol.name, symbol.size),
+        )?;
         to.extend(value);
         if !is(&symbol.name, NAMES) {
             to.resize(to.len().next_multiple_of(ALIGNMENT), 0);

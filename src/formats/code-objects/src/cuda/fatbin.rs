@@ -29,8 +29,7 @@ pub fn entry(bytes: &Bytes, at: u64) -> Result<Entry, Error> {
     if let Some(Packed { method, unpacked }) = entry.packed
         && unpacked > max_unpacked(method, entry.size)
     {
-        let what = format!("{} bytes claim to unpack to {unpacked}", entry.size);
-        return Err(Error::new(at + 56, what));
+        return Err(error!(at + 56; "{} bytes claim to unpack to {unpacked}", entry.size));
     }
     Ok(entry)
 }
@@ -67,7 +66,7 @@ pub fn unpack(bytes: &Bytes, packed: Packed) -> Result<Bytes, Error> {
         Method::Lz4 => "lz4",
         Method::Zstd => "zstd",
     };
-    let failed = |why: String| Error::new(0, format!("cannot decompress ({name}): {why}"));
+    let failed = |why: String| error!(0; "cannot decompress ({name}): {why}");
     match packed.method {
         Method::Lz4 => lz4(bytes, packed.unpacked, failed),
         Method::Zstd => zstd(bytes, packed.unpacked).map_err(failed),
@@ -89,7 +88,7 @@ fn lz4(bytes: &Bytes, unpacked: u64, failed: impl Fn(String) -> Error) -> Result
 fn zstd(bytes: &Bytes, unpacked: u64) -> Result<Bytes, String> {
     let mut unpacker =
         Unpacker::new(bytes, packed::Method::Zstd, unpacked).map_err(|error| error.to_string())?;
-    let mut keeper = Keeper::default();
+    let mut keeper = Keeper::new();
     let mut buffer = vec![0; 1 << 18];
     let mut at = 0;
     loop {

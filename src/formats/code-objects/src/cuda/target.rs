@@ -10,9 +10,10 @@ const ARCHITECTURE_SPECIFIC: u32 = 0x800;
 /// `flags`: `e_flags`. `abi`: `EI_ABIVERSION`. From version 8 on, `e_flags` does not tell `sm_90a` from `sm_90`:
 /// see [`super::attributes::is_architecture_specific`].
 pub fn of_flags(flags: u32, abi: u8, is_specific: bool) -> Target {
-    let (number, is_specific) = match abi >= SECOND_BYTE {
-        true => (flags >> 8 & 0xff, is_specific),
-        false => (flags & 0xff, flags & ARCHITECTURE_SPECIFIC != 0),
+    let (number, is_specific) = if abi >= SECOND_BYTE {
+        (flags >> 8 & 0xff, is_specific)
+    } else {
+        (flags & 0xff, flags & ARCHITECTURE_SPECIFIC != 0)
     };
     Target {
         processor: name(number, if is_specific { "a" } else { "" }),
