@@ -3,6 +3,7 @@
 # `platform` selects what HIP runs on: `rocr` (ROCr's model mode) or `sim` (tools/simulator/hsa-sim).
 import json
 import os
+import subprocess
 import sys
 
 target = lit_config.params["target"]
@@ -111,6 +112,29 @@ if copies:
     config.environment["DEVPROF_COUNTER_COPIES_MB"] = copies
 
 hip = f" --offload-arch={arch} -Wall -Wno-unused-command-line-argument -I{inputs}"
+
+
+def precompiled(side, selects):
+    """The flags of %hip_cxx with which host or device code takes HIP's headers from a precompiled header. To parse them is
+    most of the time that clang needs for a test's program. It is made if it is missing or older than its sources."""
+    header = os.path.join(target, "llvm-tests-headers", f"{side}.h")
+    pch, partial = header + ".pch", f"{header}.{os.getpid()}"
+    sources = "/usr/include/hip/hip_runtime.h", os.path.join(llvm23, "bin/clang"), __file__
+    if not os.path.exists(pch) or os.path.getmtime(pch) < max(map(os.path.getmtime, sources)):
+        os.makedirs(os.path.dirname(header), exist_ok=True)
+        with open(header, "w") as file:
+            file.write("#include <hip/hip_runtime.h>\n")
+        kind = "host" if side == "host" else "device"
+        make = f"{hip_cxx}{hip} -O2 -x hip --offload-{kind}-only -fgpu-rdc -Xclang -emit-pch -c {header} -o {partial}"
+        subprocess.run(make.split(), check=True, env=dict(config.environment))
+        os.replace(partial, pch)
+    return f" {selects} -include{header}"
+
+
+if "gpu" not in lit_config.params:
+    # Programs may have another optimization level and other macros than the precompiled header.
+    headers = " -Xclang -fno-validate-pch" + precompiled("host", "-Xarch_host") + precompiled(arch, f"-Xarch_{arch}")
+    hip_cxx += headers
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
 
 config.substitutions += [
