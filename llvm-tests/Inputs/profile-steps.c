@@ -1,17 +1,4 @@
-// profile-steps CODE-OBJECT [STEP…]: executes the steps in the given order:
-//   set=NAME         __llvm_profile_set_filename(NAME); set: with null
-//   env=NAME         sets LLVM_PROFILE_FILE; env: removes it
-//   tmp=NAME         sets TMPDIR
-//   initialize       __llvm_profile_initialize_file
-//   directory=NAME   chdir
-//   collect, reset   collects or resets the devices' counters
-//   fork             continues in a child, and exits with its status; only before load
-//   load             initializes HSA and loads the code object; load=FILE: another one, for the next steps
-//   unload           destroys the code object
-//   down             hsa_shut_down
-//   count=N          adds N to the counters of the fixture's functions
-//   pid              prints the process id
-//   memory=N         allows N more bytes of address space; memory: no limit
+// profile-steps CODE-OBJECT [NAME[=VALUE]…]: executes the steps of step() in the given order.
 #include "hsa.h"
 #include <dlfcn.h>
 #include <sys/resource.h>
@@ -66,56 +53,59 @@ static int call(int (*function)(void), const char *name) {
     return function();
 }
 
-static void step(const char *code_object, char *what) {
-    char *value = strchr(what, '=');
-    if (value)
-        *value++ = 0;
-    if (!strcmp(what, "set"))
-        __llvm_profile_set_filename(value);
-    else if (!strcmp(what, "env"))
-        set_environment("LLVM_PROFILE_FILE", value);
-    else if (!strcmp(what, "tmp"))
-        set_environment("TMPDIR", value);
-    else if (!strcmp(what, "initialize"))
-        __llvm_profile_initialize_file();
-    else if (!strcmp(what, "directory") && value && chdir(value) == 0)
-        return;
-    else if (!strcmp(what, "collect"))
-        printf("collect: %d\n",
-               call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data"));
-    else if (!strcmp(what, "reset"))
-        printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters"));
-    else if (!strcmp(what, "down"))
-        CHECK(hsa_shut_down());
-    else if (!strcmp(what, "load")) {
-        size_t size;
-        void *bytes = read_file(value ? value : code_object, &size);
-        if (!gpu.handle)
-            start();
-        executable = load(bytes, size);
-    } else if (!strcmp(what, "unload"))
-        CHECK(hsa_executable_destroy(executable));
-    else if (!strcmp(what, "count") && value)
-        count(strtoull(value, NULL, 0));
-    else if (!strcmp(what, "memory"))
-        limit_memory(value);
-    else if (!strcmp(what, "pid"))
-        printf("%d\n", getpid());
-    else if (!strcmp(what, "fork")) {
-        int status;
-        pid_t child = fork();
-        if (child != 0) {
-            waitpid(child, &status, 0);
-            exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-        }
-    } else {
-        perror(what);
-        exit(2);
+static void load_file(const char *name) {
+    size_t size;
+    void *bytes = read_file(name, &size);
+    if (!gpu.handle)
+        start();
+    executable = load(bytes, size);
+}
+
+// Goes on in a child, and exits with its status; only before `load`.
+static void go_on_in_child(void) {
+    int status;
+    pid_t child = fork();
+    if (child != 0) {
+        waitpid(child, &status, 0);
+        exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
     }
+}
+
+static void change_directory(const char *name) {
+    if (chdir(name) != 0)
+        exit(2);
+}
+
+static void step(const char *code_object, const char *name, const char *value) {
+#define ON(step, action)       \
+    if (!strcmp(name, step)) { \
+        action;                \
+        return;                \
+    }
+    ON("set", __llvm_profile_set_filename(value)) // without a value: null
+    ON("env", set_environment("LLVM_PROFILE_FILE", value)) // without a value: removed
+    ON("tmp", set_environment("TMPDIR", value))
+    ON("initialize", __llvm_profile_initialize_file())
+    ON("directory", change_directory(value))
+    ON("collect", printf("collect: %d\n", call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data")))
+    ON("reset", printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters")))
+    ON("fork", go_on_in_child())
+    ON("load", load_file(value ? value : code_object)) // with a value: another code object, for the next steps
+    ON("unload", CHECK(hsa_executable_destroy(executable)))
+    ON("down", CHECK(hsa_shut_down()))
+    ON("count", count(strtoull(value, NULL, 0))) // adds to the counters of the fixture's functions
+    ON("pid", printf("%d\n", getpid()))
+    ON("memory", limit_memory(value)) // so many more bytes of address space; without a value: no limit
+    fprintf(stderr, "no such step: %s\n", name);
+    exit(2);
 }
 
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    for (int n = 2; n < argc; n++)
-        step(argv[1], argv[n]);
+    for (int n = 2; n < argc; n++) {
+        char *value = strchr(argv[n], '=');
+        if (value)
+            *value++ = 0;
+        step(argv[1], argv[n], value);
+    }
 }
