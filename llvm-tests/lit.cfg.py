@@ -114,27 +114,36 @@ if copies:
 hip = f" --offload-arch={arch} -Wall -Wno-unused-command-line-argument -I{inputs}"
 
 
-def precompiled(side, selects):
-    """The flags of %hip_cxx with which host or device code takes HIP's headers from a precompiled header. To parse them is
-    most of the time that clang needs for a test's program. It is made if it is missing or older than its sources."""
-    header = os.path.join(target, "llvm-tests-headers", f"{side}.h")
-    pch, partial = header + ".pch", f"{header}.{os.getpid()}"
-    sources = "/usr/include/hip/hip_runtime.h", os.path.join(llvm23, "bin/clang"), __file__
-    if not os.path.exists(pch) or os.path.getmtime(pch) < max(map(os.path.getmtime, sources)):
-        os.makedirs(os.path.dirname(header), exist_ok=True)
-        with open(header, "w") as file:
-            file.write("#include <hip/hip_runtime.h>\n")
-        kind = "host" if side == "host" else "device"
-        make = f"{hip_cxx}{hip} -O2 -x hip --offload-{kind}-only -fgpu-rdc -Xclang -emit-pch -c {header} -o {partial}"
-        subprocess.run(make.split(), check=True, env=dict(config.environment))
-        os.replace(partial, pch)
-    return f" {selects} -include{header}"
+def precompiled(compiler, header, sides):
+    """Flags with which clang takes a header from precompiled ones, of which host and device code have one each. To parse HIP's
+    or CUDA's headers is most of the time that clang needs for a test's program. They are made if they are missing or older
+    than their sources. `sides`: for each, the option that selects it, and the flags that compile it alone. Programs may have
+    another optimization level and other macros than the precompiled header."""
+    flags = " -Xclang -fno-validate-pch"
+    for option, alone in sides.items():
+        included = os.path.join(target, "llvm-tests-headers", os.path.basename(header) + option)
+        pch, partial = included + ".pch", f"{included}.{os.getpid()}"
+        if not os.path.exists(pch) or os.path.getmtime(pch) < max(map(os.path.getmtime, (header, llvm23 + "/bin/clang", __file__))):
+            os.makedirs(os.path.dirname(included), exist_ok=True)
+            with open(included, "w") as file:
+                file.write(f'#include "{header}"\n')
+            make = f"{compiler} {alone} -O2 -fgpu-rdc -Xclang -emit-pch {included} -o {partial}"
+            subprocess.run(make.split(), check=True, env=dict(config.environment))
+            os.replace(partial, pch)
+        flags += f" {option} -include{included}"
+    return flags
 
 
+cuda_headers = ""
 if "gpu" not in lit_config.params:
-    # Programs may have another optimization level and other macros than the precompiled header.
-    headers = " -Xclang -fno-validate-pch" + precompiled("host", "-Xarch_host") + precompiled(arch, f"-Xarch_{arch}")
-    hip_cxx += headers
+    sides = {"-Xarch_host": "--offload-host-only -c", f"-Xarch_{arch}": "--offload-device-only -c"}
+    hip_cxx += precompiled(hip_cxx + hip + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
+    if "cuda" in lit_config.params:
+        cuda = lit_config.params["cuda"]
+        sides = {"-Xarch_host": "--offload-host-only -c", "-Xarch_sm_90": "--offload-device-only -S"}
+        compiler = f"clang++-23 -x cuda --cuda-path={cuda} --offload-arch=sm_90 -Wno-unknown-cuda-version"
+        cuda_headers = precompiled(compiler, cuda + "/include/cuda_runtime.h", sides)
+
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
 
 config.substitutions += [
@@ -165,7 +174,8 @@ config.substitutions += [
     # lld only exports the archive's HSA functions from an executable with these flags (see src/cli/src/flags.rs).
     ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy,--export-dynamic-symbol=hsa_queue_create,--export-dynamic-symbol=hsa_queue_destroy,--export-dynamic-symbol=hsa_queue_inactivate"),
     ("%devprof_so", devprof_so),
-    # The CUDA installation, and a list of the kernels and counters in CUDA images.
+    # Precompiled headers, for sm_90, the CUDA installation, and a list of the kernels and counters in CUDA images.
+    ("%cuda_headers", cuda_headers),
     ("%cuda_path", lit_config.params.get("cuda", "")),
     ("%cuda_symbols", "python3 " + os.path.join(tests, "cuda", "Inputs", "symbols.py") + " " + lit_config.params.get("cuda", "")),
     ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + config.environment.get("LD_PRELOAD", "")),
