@@ -1,15 +1,14 @@
 // profile-steps CODE-OBJECT [NAME[=VALUE]…]: executes the steps of step() in the given order.
+#include "execute.h"
 #include "hsa.h"
-#include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 void __llvm_profile_set_filename(const char *) __attribute__((weak));
 void __llvm_profile_initialize_file(void) __attribute__((weak));
-int __llvm_profile_hip_collect_device_data(void) __attribute__((weak));
-int devprof_reset_counters(void) __attribute__((weak));
 
 static hsa_executable_t executable;
+static const char *code_object;
 
 static void count(uint64_t more) {
     const char *names[] = {"__profc__Z6halvedj", "__profc_branch", "__profc_loop"};
@@ -46,13 +45,6 @@ static void limit_memory(const char *more) {
     setrlimit(RLIMIT_AS, &limit);
 }
 
-// A function of devprof: the linked one, or the one in a preloaded library.
-static int call(int (*function)(void), const char *name) {
-    if (!function)
-        *(void **)&function = dlsym(RTLD_DEFAULT, name);
-    return function();
-}
-
 static void load_file(const char *name) {
     size_t size;
     void *bytes = read_file(name, &size);
@@ -76,19 +68,13 @@ static void change_directory(const char *name) {
         exit(2);
 }
 
-static void step(const char *code_object, const char *name, const char *value) {
-#define ON(step, action)       \
-    if (!strcmp(name, step)) { \
-        action;                \
-        return;                \
-    }
+static void step(const char *name, char *value) {
     ON("set", __llvm_profile_set_filename(value)) // without a value: null
     ON("env", set_environment("LLVM_PROFILE_FILE", value)) // without a value: removed
     ON("tmp", set_environment("TMPDIR", value))
     ON("initialize", __llvm_profile_initialize_file())
     ON("directory", change_directory(value))
-    ON("collect", printf("collect: %d\n", call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data")))
-    ON("reset", printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters")))
+    ON_DEVPROF
     ON("fork", go_on_in_child())
     ON("load", load_file(value ? value : code_object)) // with a value: another code object, for the next steps
     ON("unload", CHECK(hsa_executable_destroy(executable)))
@@ -96,16 +82,11 @@ static void step(const char *code_object, const char *name, const char *value) {
     ON("count", count(strtoull(value, NULL, 0))) // adds to the counters of the fixture's functions
     ON("pid", printf("%d\n", getpid()))
     ON("memory", limit_memory(value)) // so many more bytes of address space; without a value: no limit
-    fprintf(stderr, "no such step: %s\n", name);
-    exit(2);
+    no_such_step(name);
 }
 
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    for (int n = 2; n < argc; n++) {
-        char *value = strchr(argv[n], '=');
-        if (value)
-            *value++ = 0;
-        step(argv[1], argv[n], value);
-    }
+    code_object = argv[1];
+    execute(argc, argv);
 }

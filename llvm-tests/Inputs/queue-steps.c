@@ -1,7 +1,7 @@
 // queue-steps CODE_OBJECT NAME[=VALUE]…: executes the steps of step() in the given order on the first GPU, and prints results.
+#include "execute.h"
 #include "packets.h"
 #include "snapshots.h"
-#include <dlfcn.h>
 #include <signal.h>
 
 // hsa_amd_queue_create_desc_t, which the headers of ROCr 7.2 do not have.
@@ -129,14 +129,7 @@ static void leave_queue(void) {
     queue = NULL;
 }
 
-static void print_result(const char *what, const char *name) { printf("%s: %d\n", what, ((int (*)(void))function(name))()); }
-
 static void step(const char *name, char *value) {
-#define ON(step, action)       \
-    if (!strcmp(name, step)) { \
-        action;                \
-        return;                \
-    }
     ON("load", load_code())
     ON("unload", CHECK(hsa_executable_destroy(code)))
     ON("run", run())
@@ -151,9 +144,8 @@ static void step(const char *name, char *value) {
     ON("amd", amd_queue())
     ON("counted", counted_queue())
     ON("leave", leave_queue())
-    ON("collect", print_result(name, "__llvm_profile_hip_collect_device_data"))
-    ON("flush", print_result(name, "devprof_trace_flush"))
-    ON("reset", print_result(name, "devprof_reset_counters"))
+    ON_DEVPROF
+    ON("flush", print_call(name, NULL, "devprof_trace_flush"))
     ON("snapshots", await_snapshots(value))
     ON("count", printf("ran: %lu\n", ran())) // as counted in the device's memory
     ON("down", CHECK(hsa_shut_down()))
@@ -161,8 +153,7 @@ static void step(const char *name, char *value) {
     ON("env", putenv(value))
     ON("term", raise(SIGTERM))
     ON("quit", _exit(0))
-    printf("no such step: %s\n", name);
-    exit(2);
+    no_such_step(name);
 }
 
 int main(int argc, char **argv) {
@@ -170,10 +161,5 @@ int main(int argc, char **argv) {
         return 2;
     bytes = read_file(argv[1], &size);
     up();
-    for (int n = 2; n < argc; ++n) {
-        char *value = strchr(argv[n], '=');
-        if (value)
-            *value++ = 0;
-        step(argv[n], value);
-    }
+    execute(argc, argv);
 }

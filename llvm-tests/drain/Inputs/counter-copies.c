@@ -1,22 +1,6 @@
-// counter-copies CODE_OBJECT STEP…: executes the steps in the given order on all GPUs.
-//
-//     load=N          loads the code object N more times
-//     run=N           runs the kernel `branch` of each loaded one with N workgroups of 80 work-items
-//     unload          unloads all
-//     cycle=N         N times: load=1, run=3, unload
-//     run=units       the same, with a workgroup for each compute unit of the GPU
-//     copies          prints how many copies the counters of each have, and how many of them are not zero
-//     sharing         prints how many compute units share a copy at most, after one `run=units`
-//     set=N           writes N to each of the 32-bit words after the first one of the variable
-//     collect, reset  calls devprof's function and prints its result
-//     fill=N          allocates memory of the first GPU until less than N KiB are left
-//     memory          prints the number of allocations from memory pools (on the simulator)
-//     down            hsa_shut_down
+// counter-copies CODE_OBJECT NAME[=VALUE]…: executes the steps of step() in the given order on all GPUs.
+#include "execute.h"
 #include "hsa.h"
-#include <dlfcn.h>
-
-int __llvm_profile_hip_collect_device_data(void) __attribute__((weak));
-int devprof_reset_counters(void) __attribute__((weak));
 
 enum { MOST = 1024, GPUS = 8, ITEMS = 80 };
 
@@ -69,7 +53,7 @@ static uint64_t value_of(int g, int n, const char *name, hsa_executable_symbol_i
     return symbol_u64(gpus[g].loaded[n], name, attribute);
 }
 
-// As HIP does: acquires and releases only to agent scope.
+// Runs the kernel `branch` with groups of 80 work-items. As HIP does: acquires and releases only to agent scope.
 static void run(int g, int n, int groups) {
     hsa_kernel_dispatch_packet_t packet = {0};
     packet.setup = 1;
@@ -127,7 +111,8 @@ static uint64_t variable(int g, int n) {
     return value_of(g, n, "__devprof_counter_copies", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
 }
 
-// `sharing`: see above.
+// How many copies the counters of each have, and how many of them are not zero. `sharing`: how many compute units share a copy
+// at most, after one `run=units`.
 static void print_copies(int sharing) {
     for (int g = 0; g < gpu_count; g++)
         for (int n = 0; n < loaded; n++) {
@@ -158,6 +143,7 @@ static void print_copies(int sharing) {
         }
 }
 
+// Writes to each of the 32-bit words after the first one of the variable.
 static void set(uint32_t value) {
     uint32_t *words = host_memory(4096);
     for (int n = 0; n < 6; n++)
@@ -167,6 +153,7 @@ static void set(uint32_t value) {
             CHECK(hsa_memory_copy((void *)variable(g, n), words, 24));
 }
 
+// Allocates memory of the first GPU until less than so many KiB are left.
 static void fill(uint64_t left) {
     uint64_t available;
     for (;;) {
@@ -180,54 +167,38 @@ static void fill(uint64_t left) {
     }
 }
 
-// A function of devprof: the linked one, or the one in a preloaded library.
-static int call(int (*function)(void), const char *name) {
-    if (!function)
-        *(void **)&function = dlsym(RTLD_DEFAULT, name);
-    return function();
+static void cycle(int number) {
+    for (; number > 0; number--) {
+        load_more(1);
+        run_all(3);
+        unload();
+    }
 }
 
-static void step(char *what) {
-    char *value = strchr(what, '=');
-    if (value)
-        *value++ = 0;
+// The number of allocations from memory pools (on the simulator).
+static void print_memory(void) {
+    uint64_t (*live)(uint32_t);
+    *(void **)&live = dlsym(RTLD_DEFAULT, "hsa_sim_live");
+    printf("memory: %lu\n", live(1));
+}
+
+static void step(const char *name, char *value) {
     int number = value ? atoi(value) : 0;
-    if (!strcmp(what, "load"))
-        load_more(number);
-    else if (!strcmp(what, "run"))
-        run_all(number);
-    else if (!strcmp(what, "unload"))
-        unload();
-    else if (!strcmp(what, "cycle")) {
-        for (; number > 0; number--) {
-            load_more(1);
-            run_all(3);
-            unload();
-        }
-    } else if (!strcmp(what, "copies"))
-        print_copies(0);
-    else if (!strcmp(what, "sharing"))
-        print_copies(1);
-    else if (!strcmp(what, "set"))
-        set(number);
-    else if (!strcmp(what, "collect"))
-        printf("collect: %d\n", call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data"));
-    else if (!strcmp(what, "fill"))
-        fill(number);
-    else if (!strcmp(what, "reset"))
-        printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters"));
-    else if (!strcmp(what, "memory")) {
-        uint64_t (*live)(uint32_t);
-        *(void **)&live = dlsym(RTLD_DEFAULT, "hsa_sim_live");
-        printf("memory: %lu\n", live(1));
-    } else if (!strcmp(what, "down"))
-        CHECK(hsa_shut_down());
-    else
-        exit(2);
+    ON("load", load_more(number)) // so many more code objects
+    ON("run", run_all(number)) // so many groups for each of them; units: one for each compute unit of the GPU
+    ON("unload", unload())
+    ON("cycle", cycle(number))
+    ON("copies", print_copies(0))
+    ON("sharing", print_copies(1))
+    ON("set", set(number))
+    ON_DEVPROF
+    ON("fill", fill(number))
+    ON("memory", print_memory())
+    ON("down", CHECK(hsa_shut_down()))
+    no_such_step(name);
 }
 
 int main(int argc, char **argv) {
     begin(argv[1]);
-    for (int n = 2; n < argc; n++)
-        step(argv[n]);
+    execute(argc, argv);
 }
