@@ -134,10 +134,11 @@ def precompiled(compiler, header, sides):
     return flags
 
 
+plain_hip_cxx = hip_cxx + hip
 cuda_headers = ""
 if "gpu" not in lit_config.params:
     sides = {"-Xarch_host": "--offload-host-only -c", f"-Xarch_{arch}": "--offload-device-only -c"}
-    hip_cxx += precompiled(hip_cxx + hip + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
+    hip_cxx += precompiled(plain_hip_cxx + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
     if "cuda" in lit_config.params:
         cuda = lit_config.params["cuda"]
         sides = {"-Xarch_host": "--offload-host-only -c", "-Xarch_sm_90": "--offload-device-only -S"}
@@ -148,6 +149,7 @@ devprof_so = os.path.join(target, "dist", "libdevprof.so")
 
 config.substitutions += [
     # The language depends on the file name's suffix, so that archives can follow.
+    ("%plain_hip_cxx", plain_hip_cxx),
     ("%hip_cxx22", "clang++-22 " + device_libs + hip),
     ("%hip_cxx", hip_cxx + hip),
     ("%clang", clang),

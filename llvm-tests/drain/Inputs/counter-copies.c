@@ -2,15 +2,14 @@
 #include "execute.h"
 #include "hsa.h"
 
-enum { MOST = 1024, GPUS = 8, ITEMS = 80 };
+enum { MOST = 1024, ITEMS = 80 };
 
 static struct {
-    hsa_agent_t gpu;
     hsa_queue_t *queue;
     uint32_t units;
     hsa_executable_t loaded[MOST];
-} gpus[GPUS];
-static int gpu_count, loaded;
+} of[GPUS];
+static int loaded;
 static void *code_object, *arguments;
 static size_t size;
 static hsa_signal_t done;
@@ -20,37 +19,23 @@ struct copies {
     uint32_t stride, full, mask, last;
 };
 
-static hsa_status_t add_gpu(hsa_agent_t agent, void *data) {
-    (void)data;
-    hsa_device_type_t type;
-    CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
-    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS) {
-        gpus[gpu_count].gpu = agent;
-        hsa_agent_info_t units = (hsa_agent_info_t)HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT;
-        CHECK(hsa_agent_get_info(agent, units, &gpus[gpu_count++].units));
-    }
-    return HSA_STATUS_SUCCESS;
-}
-
 static void begin(const char *file) {
     start();
-    CHECK(hsa_iterate_agents(add_gpu, NULL));
     code_object = read_file(file, &size);
     done = signal_of(0);
     arguments = host_memory(4096);
     *(void **)arguments = (char *)arguments + 64;
+    CHECK(hsa_amd_agents_allow_access(gpu_count, gpus, NULL, arguments));
     for (int g = 0; g < gpu_count; g++) {
-        hsa_agent_t all[GPUS];
-        for (int n = 0; n < gpu_count; n++)
-            all[n] = gpus[n].gpu;
-        CHECK(hsa_amd_agents_allow_access(gpu_count, all, NULL, arguments));
-        CHECK(hsa_queue_create(gpus[g].gpu, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX, &gpus[g].queue));
+        gpu = gpus[g];
+        CHECK(hsa_agent_get_info(gpu, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, &of[g].units));
+        of[g].queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
     }
 }
 
 static uint64_t value_of(int g, int n, const char *name, hsa_executable_symbol_info_t attribute) {
-    gpu = gpus[g].gpu;
-    return symbol_u64(gpus[g].loaded[n], name, attribute);
+    gpu = gpus[g];
+    return symbol_u64(of[g].loaded[n], name, attribute);
 }
 
 // Runs the kernel `branch` with groups of 80 work-items. As HIP does: acquires and releases only to agent scope.
@@ -65,7 +50,7 @@ static void run(int g, int n, int groups) {
     packet.kernarg_address = arguments;
     packet.completion_signal = done;
     hsa_signal_store_relaxed(done, 1);
-    hsa_queue_t *queue = gpus[g].queue;
+    hsa_queue_t *queue = of[g].queue;
     uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
     put(queue, index, &packet,
         HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
@@ -79,24 +64,22 @@ static void run(int g, int n, int groups) {
 static void run_all(int groups) {
     for (int g = 0; g < gpu_count; g++)
         for (int n = 0; n < loaded; n++)
-            run(g, n, groups ? groups : (int)gpus[g].units);
+            run(g, n, groups ? groups : (int)of[g].units);
 }
 
 static void load_more(int count) {
     for (; count > 0; count--, loaded++) {
         if (loaded == MOST)
             exit(2);
-        for (int g = 0; g < gpu_count; g++) {
-            gpu = gpus[g].gpu;
-            gpus[g].loaded[loaded] = load(code_object, size);
-        }
+        for (int g = 0; g < gpu_count; g++)
+            of[g].loaded[loaded] = load_on(gpus[g], code_object, size);
     }
 }
 
 static void unload(void) {
     for (; loaded > 0; loaded--)
         for (int g = 0; g < gpu_count; g++)
-            CHECK(hsa_executable_destroy(gpus[g].loaded[loaded - 1]));
+            CHECK(hsa_executable_destroy(of[g].loaded[loaded - 1]));
 }
 
 // Copies from the device.
@@ -134,7 +117,7 @@ static void print_copies(int sharing) {
                     CHECK(hsa_amd_memory_pool_free(full));
                 }
                 if (sharing)
-                    printf("sharing: %u units use %u of %lu copies, at most %lu use the same\n", gpus[g].units, used,
+                    printf("sharing: %u units use %u of %lu copies, at most %lu use the same\n", of[g].units, used,
                            last + 1, most / ITEMS);
                 else
                     printf("copies: %lu of %lu bytes, %u used, mask %u\n", last + 1, size, used, copies->mask);
@@ -158,11 +141,11 @@ static void fill(uint64_t left) {
     uint64_t available;
     for (;;) {
         hsa_agent_info_t attribute = (hsa_agent_info_t)HSA_AMD_AGENT_INFO_MEMORY_AVAIL;
-        CHECK(hsa_agent_get_info(gpus[0].gpu, attribute, &available));
+        CHECK(hsa_agent_get_info(gpus[0], attribute, &available));
         if (available < left << 10)
             return;
         void *unused;
-        hsa_amd_memory_pool_t pool = pool_of(gpus[0].gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
+        hsa_amd_memory_pool_t pool = pool_of(gpus[0], HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
         CHECK(hsa_amd_memory_pool_allocate(pool, 4096, 0, &unused));
     }
 }
