@@ -116,21 +116,27 @@ hip = f" --offload-arch={arch} -Wall -Wno-unused-command-line-argument -I{inputs
 
 def precompiled(compiler, header, sides):
     """Flags with which clang takes a header from precompiled ones, of which host and device code have one each. To parse HIP's
-    or CUDA's headers is most of the time that clang needs for a test's program. They are made if they are missing or older
-    than their sources. `sides`: for each, the option that selects it, and the flags that compile it alone. Programs may have
+    or CUDA's headers is most of the time that clang needs for a test's program. They are made again if the header, clang or
+    this file changes. `sides`: for each, the option that selects it, and the flags that compile it alone. Programs may have
     another optimization level and other macros than the precompiled header."""
     flags = " -Xclang -fno-validate-pch"
+    changed = [os.stat(source).st_ctime_ns for source in (header, llvm23 + "/bin/clang", __file__)]
+    text = f'// {changed}\n#include "{header}"\n'
     for option, alone in sides.items():
         included = os.path.join(target, "llvm-tests-headers", os.path.basename(header) + option)
-        pch, partial = included + ".pch", f"{included}.{os.getpid()}"
-        if not os.path.exists(pch) or os.path.getmtime(pch) < max(map(os.path.getmtime, (header, llvm23 + "/bin/clang", __file__))):
-            os.makedirs(os.path.dirname(included), exist_ok=True)
-            with open(included, "w") as file:
-                file.write(f'#include "{header}"\n')
-            make = f"{compiler} {alone} -O2 -fgpu-rdc -Xclang -emit-pch {included} -o {partial}"
-            subprocess.run(make.split(), check=True, env=dict(config.environment))
-            os.replace(partial, pch)
         flags += f" {option} -include{included}"
+        pch, partial = included + ".pch", f"{included}.{os.getpid()}"
+        if os.path.exists(pch):
+            with open(included) as file:
+                if file.read() == text:
+                    continue
+            os.remove(pch)
+        os.makedirs(os.path.dirname(included), exist_ok=True)
+        with open(included, "w") as file:
+            file.write(text)
+        make = f"{compiler} {alone} -O2 -fgpu-rdc -Xclang -emit-pch {included} -o {partial}"
+        subprocess.run(make.split(), check=True, env=dict(config.environment))
+        os.replace(partial, pch)
     return flags
 
 
