@@ -34,8 +34,10 @@ static hsa_status_t find_agent(hsa_agent_t agent, void *data) {
     (void)data;
     hsa_device_type_t type;
     CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
-    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS)
+    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS) {
         gpus[gpu_count++] = agent;
+        gpu = gpus[0];
+    }
     if (type == HSA_DEVICE_TYPE_CPU && !cpu.handle)
         cpu = agent;
     return HSA_STATUS_SUCCESS;
@@ -193,5 +195,4 @@ static inline void start(void) {
     CHECK(hsa_init());
     gpu_count = 0;
     CHECK(hsa_iterate_agents(find_agent, NULL));
-    gpu = gpus[0];
 }
