@@ -3,6 +3,7 @@
 # `platform` selects what HIP runs on: `rocr` (ROCr's model mode) or `sim` (tools/simulator/hsa-sim).
 import json
 import os
+import subprocess
 import sys
 
 target = lit_config.params["target"]
@@ -111,10 +112,50 @@ if copies:
     config.environment["DEVPROF_COUNTER_COPIES_MB"] = copies
 
 hip = f" --offload-arch={arch} -Wall -Wno-unused-command-line-argument -I{inputs}"
+
+
+def precompiled(compiler, header, sides):
+    """Flags with which clang takes a header from precompiled ones, of which host and device code have one each. To parse HIP's
+    or CUDA's headers is most of the time that clang needs for a test's program. They are made again if the header, clang or
+    this file changes. `sides`: for each, the option that selects it, and the flags that compile it alone. Programs may have
+    another optimization level and other macros than the precompiled header."""
+    flags = " -Xclang -fno-validate-pch"
+    changed = [os.stat(source).st_ctime_ns for source in (header, llvm23 + "/bin/clang", __file__)]
+    text = f'// {changed}\n#include "{header}"\n'
+    for option, alone in sides.items():
+        included = os.path.join(target, "llvm-tests-headers", os.path.basename(header) + option)
+        flags += f" {option} -include{included}"
+        pch, partial = included + ".pch", f"{included}.{os.getpid()}"
+        if os.path.exists(pch):
+            with open(included) as file:
+                if file.read() == text:
+                    continue
+            os.remove(pch)
+        os.makedirs(os.path.dirname(included), exist_ok=True)
+        with open(included, "w") as file:
+            file.write(text)
+        make = f"{compiler} {alone} -O2 -fgpu-rdc -Xclang -emit-pch {included} -o {partial}"
+        subprocess.run(make.split(), check=True, env=dict(config.environment))
+        os.replace(partial, pch)
+    return flags
+
+
+plain_hip_cxx = hip_cxx + hip
+cuda_headers = ""
+if "gpu" not in lit_config.params:
+    sides = {"-Xarch_host": "--offload-host-only -c", f"-Xarch_{arch}": "--offload-device-only -c"}
+    hip_cxx += precompiled(plain_hip_cxx + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
+    if "cuda" in lit_config.params:
+        cuda = lit_config.params["cuda"]
+        sides = {"-Xarch_host": "--offload-host-only -c", "-Xarch_sm_90": "--offload-device-only -S"}
+        compiler = f"clang++-23 -x cuda --cuda-path={cuda} --offload-arch=sm_90 -Wno-unknown-cuda-version"
+        cuda_headers = precompiled(compiler, cuda + "/include/cuda_runtime.h", sides)
+
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
 
 config.substitutions += [
     # The language depends on the file name's suffix, so that archives can follow.
+    ("%plain_hip_cxx", plain_hip_cxx),
     ("%hip_cxx22", "clang++-22 " + device_libs + hip),
     ("%hip_cxx", hip_cxx + hip),
     ("%clang", clang),
@@ -141,7 +182,8 @@ config.substitutions += [
     # lld only exports the archive's HSA functions from an executable with these flags (see src/cli/src/flags.rs).
     ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy,--export-dynamic-symbol=hsa_queue_create,--export-dynamic-symbol=hsa_queue_destroy,--export-dynamic-symbol=hsa_queue_inactivate"),
     ("%devprof_so", devprof_so),
-    # The CUDA installation, and a list of the kernels and counters in CUDA images.
+    # Precompiled headers, for sm_90, the CUDA installation, and a list of the kernels and counters in CUDA images.
+    ("%cuda_headers", cuda_headers),
     ("%cuda_path", lit_config.params.get("cuda", "")),
     ("%cuda_symbols", "python3 " + os.path.join(tests, "cuda", "Inputs", "symbols.py") + " " + lit_config.params.get("cuda", "")),
     ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + config.environment.get("LD_PRELOAD", "")),

@@ -25,14 +25,19 @@
 // Makes a call and prints its status.
 #define STATUS(call) printf("%s: %#x\n", #call, (unsigned)(call))
 
-static hsa_agent_t cpu, gpu;
+// The first CPU, the first GPU, and all GPUs.
+enum { GPUS = 8 };
+static hsa_agent_t cpu, gpu, gpus[GPUS];
+static int gpu_count;
 
 static hsa_status_t find_agent(hsa_agent_t agent, void *data) {
     (void)data;
     hsa_device_type_t type;
     CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
-    if (type == HSA_DEVICE_TYPE_GPU && !gpu.handle)
-        gpu = agent;
+    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS) {
+        gpus[gpu_count++] = agent;
+        gpu = gpus[0];
+    }
     if (type == HSA_DEVICE_TYPE_CPU && !cpu.handle)
         cpu = agent;
     return HSA_STATUS_SUCCESS;
@@ -86,16 +91,18 @@ static inline void *read_file(const char *name, size_t *size) {
     return bytes;
 }
 
-static inline hsa_executable_t load(const void *bytes, size_t size) {
+static inline hsa_executable_t load_on(hsa_agent_t agent, const void *bytes, size_t size) {
     hsa_code_object_reader_t reader;
     hsa_executable_t executable;
     CHECK(hsa_code_object_reader_create_from_memory(bytes, size, &reader));
     CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &executable));
-    CHECK(hsa_executable_load_agent_code_object(executable, gpu, reader, NULL, NULL));
+    CHECK(hsa_executable_load_agent_code_object(executable, agent, reader, NULL, NULL));
     CHECK(hsa_executable_freeze(executable, NULL));
     CHECK(hsa_code_object_reader_destroy(reader));
     return executable;
 }
+
+static inline hsa_executable_t load(const void *bytes, size_t size) { return load_on(gpu, bytes, size); }
 
 static inline uint64_t symbol_u64(hsa_executable_t executable, const char *name, hsa_executable_symbol_info_t attribute) {
     hsa_executable_symbol_t symbol;
@@ -186,5 +193,6 @@ static inline void read_counters(hsa_executable_t executable, const char *name, 
 static inline void start(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     CHECK(hsa_init());
+    gpu_count = 0;
     CHECK(hsa_iterate_agents(find_agent, NULL));
 }

@@ -37,17 +37,20 @@ static inline void wait_for_slots(hsa_queue_t *queue, uint64_t index, uint64_t c
         sched_yield();
 }
 
-static inline void put_dispatch(hsa_queue_t *queue, uint64_t index, uint64_t number, hsa_signal_t done, bool barrier) {
+static inline hsa_kernel_dispatch_packet_t dispatch_packet(uint64_t number, hsa_signal_t done) {
     hsa_kernel_dispatch_packet_t packet = {0};
     packet.setup = 1;
-    packet.workgroup_size_x = 64;
-    packet.workgroup_size_y = packet.workgroup_size_z = 1;
-    packet.grid_size_x = 64;
-    packet.grid_size_y = packet.grid_size_z = 1;
+    packet.workgroup_size_x = packet.grid_size_x = 64;
+    packet.workgroup_size_y = packet.workgroup_size_z = packet.grid_size_y = packet.grid_size_z = 1;
     packet.group_segment_size = number % 1000;
     packet.kernel_object = kernel_object;
     packet.kernarg_address = arguments;
     packet.completion_signal = done;
+    return packet;
+}
+
+static inline void put_dispatch(hsa_queue_t *queue, uint64_t index, uint64_t number, hsa_signal_t done, bool barrier) {
+    hsa_kernel_dispatch_packet_t packet = dispatch_packet(number, done);
     put(queue, index, &packet, header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier));
 }
 

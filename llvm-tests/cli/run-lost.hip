@@ -28,7 +28,7 @@
 //
 // The device code is in a library that an interpreter has opened.
 // RUN: %hip_cxx %device_pgo %exact -O2 -DLIBRARY -shared -fPIC %s -o libwork.so
-// RUN: %hip_cxx -O2 -DINTERPRETER -x c++ %s -o interpreter -ldl
+// RUN: %clang -O2 -DINTERPRETER -x c++ %s -o interpreter -lstdc++
 // RUN: %devprof run ./interpreter ./libwork.so 2>&1 | FileCheck %s --check-prefix=LIBRARY
 // LIBRARY: devprof: next: devprof report libwork.so --profile devprof-[[#]]
 //

@@ -32,43 +32,30 @@
 // CHECK-NEXT: {{^}}loop: [0, 0]{{$}}
 #include "hsa.h"
 #include "check-profiles.h"
+#include "steps.h"
 #include <dlfcn.h>
-#include <pthread.h>
 
 static void *bytes;
 static size_t size;
 static const char *profiles;
-static int over;
 
 // Loads the code object, runs a kernel once and, if requested, destroys the executable.
 static void run(int destroy) {
-    hsa_queue_t *queue;
-    hsa_signal_t done;
     hsa_executable_t executable = load(bytes, size);
+    step();
+    hsa_queue_t *queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+    hsa_signal_t done = signal_of(1);
     char *memory = host_memory(8192);
     *(void **)memory = memory + 4096;
-    CHECK(hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
-    CHECK(hsa_signal_create(1, 0, NULL, &done));
-    uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
-    hsa_kernel_dispatch_packet_t *packet = (hsa_kernel_dispatch_packet_t *)queue->base_address + index % queue->size;
-    memset((char *)packet + 4, 0, sizeof *packet - 4);
-    packet->workgroup_size_x = 64, packet->workgroup_size_y = packet->workgroup_size_z = 1;
-    packet->grid_size_x = 64, packet->grid_size_y = packet->grid_size_z = 1;
-    packet->private_segment_size = symbol_u64(executable, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE);
-    packet->group_segment_size = symbol_u64(executable, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE);
-    packet->kernel_object = symbol_u64(executable, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
-    packet->kernarg_address = memory;
-    packet->completion_signal = done;
-    uint16_t header = HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
-                      HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-                      HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
-    __atomic_store_n((uint32_t *)packet, header | 1u << (16 + HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS), __ATOMIC_RELEASE);
-    hsa_signal_store_screlease(queue->doorbell_signal, index);
-    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+    launch_kernel(queue, executable, "branch.kd", 64, memory, done, false);
+    step();
+    await(done);
+    step();
     CHECK(hsa_queue_destroy(queue));
     CHECK(hsa_signal_destroy(done));
     if (destroy)
         CHECK(hsa_executable_destroy(executable));
+    step();
     CHECK(hsa_amd_memory_pool_free(memory));
 }
 
@@ -80,13 +67,14 @@ static void *rounds(void *count) {
 
 int __llvm_profile_hip_collect_device_data(void);
 
+// Collects, and reads the files while the other threads write them.
 static void *collect_all(void *unused) {
 #ifdef ARCHIVE
     int (*collect)(void) = __llvm_profile_hip_collect_device_data;
 #else
     int (*collect)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "__llvm_profile_hip_collect_device_data");
 #endif
-    while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
+    for (long seen = 0; wait_for_step(&seen); check_profiles(profiles))
         if (collect()) {
             fprintf(stderr, "devprof: a collect call failed\n");
             _exit(1);
@@ -95,16 +83,10 @@ static void *collect_all(void *unused) {
 }
 
 static void *init_and_shut_down(void *unused) {
-    while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+    for (long seen = 0; wait_for_step(&seen);) {
         CHECK(hsa_init());
         CHECK(hsa_shut_down());
     }
-    return unused;
-}
-
-static void *check_files(void *unused) {
-    while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
-        check_profiles(profiles);
     return unused;
 }
 
@@ -114,27 +96,28 @@ int main(int argc, char **argv) {
     profiles = argv[2];
     bytes = read_file(argv[3], &size);
     int together = !strcmp(argv[1], "together"), count = 15;
-    pthread_t threads[9];
-    void *(*others[])(void *) = {check_files, collect_all, collect_all, collect_all, init_and_shut_down};
+    pthread_t threads[8];
+    void *(*others[])(void *) = {collect_all, collect_all, collect_all, init_and_shut_down};
     if (together)
         start();
-    for (int n = 0; n < 4 + together; n++)
+    for (int n = 0; n < 3 + together; n++)
         pthread_create(&threads[n], NULL, others[n], NULL);
     if (together) {
-        for (int n = 5; n < 9; n++)
+        for (int n = 4; n < 8; n++)
             pthread_create(&threads[n], NULL, rounds, &count);
-        for (int n = 5; n < 9; n++)
+        for (int n = 4; n < 8; n++)
             pthread_join(threads[n], NULL);
     } else {
         for (int turn = 0, turns = atoi(argv[4]); turn < turns; turn++) {
             cpu.handle = gpu.handle = 0;
             start();
             for (int n = 0; n < 60 / turns; n++)
-                run(n % 2);
+                run(n % 5);
+            step();
             CHECK(hsa_shut_down());
         }
     }
-    __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
-    for (int n = 0; n < 4 + together; n++)
+    last_step();
+    for (int n = 0; n < 3 + together; n++)
         pthread_join(threads[n], NULL);
 }

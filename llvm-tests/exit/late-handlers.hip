@@ -6,7 +6,7 @@
 // RUN: %clang -O1 -shared -fPIC %S/Inputs/late-handlers.c -o late.so
 // RUN: %hip_cxx -O1 %s -o plain
 // RUN: %hip_cxx -O1 -DLIBRARY -shared -fPIC %s -o liblaunch.so
-// RUN: %hip_cxx -O1 -DOPENS -x c++ %s -o opens -ldl
+// RUN: %clang -O1 -DOPENS -x c++ %s -o opens -lstdc++
 // RUN: %hip_cxx %pgo %exact -O1 %s -o peer
 // DEFINE: %{run} = bash -euc 'for n in 1 2 3; do for p in ./plain ./opens; do $p wait; $p leave; done; done'
 // DEFINE: %{peer} = bash -euc 'for n in 1 2 3; do ./peer wait; ./peer leave; done'

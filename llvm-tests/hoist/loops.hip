@@ -5,7 +5,7 @@
 // DEFINE: %{level} = -O0
 // DEFINE: %{wave} =
 // DEFINE: %{same} = %hip_cxx %pgo %exact %{level} %{wave} %s -o a %devprof_a && ./a && %profraw gfx1100.default.profraw > plain && \
-// DEFINE:     %hip_cxx %pgo %exact %{level} %{wave} %hoist %s -o a %devprof_a && ./a && %profraw gfx1100.default.profraw > hoisted && \
+// DEFINE:     %hip_cxx %pgo %exact %{level} %{wave} %hoist %s -o b %devprof_a && ./b && %profraw gfx1100.default.profraw > hoisted && \
 // DEFINE:     diff plain hoisted
 //
 // RUN: %{same}
@@ -15,6 +15,10 @@
 // RUN: FileCheck %s < hoisted
 // REDEFINE: %{level} = -O2
 // RUN: %{same}
+// Without copies of the counters, the runtime adds to the uniform counters itself.
+// RUN: env DEVPROF_COUNTER_COPIES_MB=0 ./a && %profraw gfx1100.default.profraw > plain
+// RUN: env DEVPROF_COUNTER_COPIES_MB=0 ./b && %profraw gfx1100.default.profraw > hoisted
+// RUN: diff plain hoisted
 // REDEFINE: %{level} = -O3
 // RUN: %{same}
 // RUN: FileCheck %s < hoisted
@@ -33,11 +37,6 @@
 // RUN: %{both}
 // REDEFINE: %{counted} = -Xarch_device -fprofile-generate %exact
 // RUN: %{both}
-//
-// Without copies of the counters, the runtime adds to the uniform counters itself.
-// RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && env DEVPROF_COUNTER_COPIES_MB=0 ./a && %profraw gfx1100.default.profraw > plain
-// RUN: %hip_cxx %pgo %exact -O2 %hoist %s -o a %devprof_a && env DEVPROF_COUNTER_COPIES_MB=0 ./a && %profraw gfx1100.default.profraw > hoisted
-// RUN: diff plain hoisted
 #include "check.h"
 
 __device__ __attribute__((noinline)) unsigned callee(unsigned n) {

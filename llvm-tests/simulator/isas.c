@@ -34,8 +34,6 @@
 // CHECK-NEXT: {{^}}amdgcn-amd-amdhsa--gfx942:xnack+: on gfx942: 0, name of 33{{$}}
 #include "hsa.h"
 
-static char **files;
-
 static hsa_status_t print_isa(hsa_isa_t isa, void *data) {
     uint32_t length;
     char name[64];
@@ -45,11 +43,7 @@ static hsa_status_t print_isa(hsa_isa_t isa, void *data) {
     return HSA_STATUS_SUCCESS;
 }
 
-static hsa_status_t load_all(hsa_agent_t agent, void *data) {
-    hsa_device_type_t type;
-    CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
-    if (type != HSA_DEVICE_TYPE_GPU)
-        return HSA_STATUS_SUCCESS;
+static void load_all(hsa_agent_t agent, char **files) {
     char name[64];
     CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_NAME, name));
     printf("%s:", name);
@@ -64,15 +58,12 @@ static hsa_status_t load_all(hsa_agent_t agent, void *data) {
         CHECK(hsa_executable_destroy(executable));
         CHECK(hsa_code_object_reader_destroy(reader));
     }
-    if (!gpu.handle)
-        gpu = agent;
-    return HSA_STATUS_SUCCESS;
 }
 
 int main(int count, char **words) {
-    files = words + 1;
-    CHECK(hsa_init());
-    CHECK(hsa_iterate_agents(load_all, NULL));
+    start();
+    for (int n = 0; n < gpu_count; n++)
+        load_all(gpus[n], words + 1);
 
     const char *name = "amdgcn-amd-amdhsa--gfx942:xnack+";
     hsa_isa_t code, agent;

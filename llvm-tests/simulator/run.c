@@ -9,18 +9,7 @@
 // CHECK:     branch: 0 1 2 3 2 5 6 7 4
 // CHECK:     loop: 0 1 3 0 1 3 0 1 3
 // CHECK:     counters: 16 16 64 16 64 63
-#include "hsa.h"
-
-static hsa_queue_t *queue;
-
-static void barrier(hsa_signal_t on, hsa_signal_t done, int type) {
-    hsa_barrier_and_packet_t packet = {0};
-    packet.dep_signal[0] = on;
-    packet.completion_signal = done;
-    uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
-    put(queue, index, &packet, header_of(type, true));
-    ring(queue, index);
-}
+#include "packets.h"
 
 static hsa_signal_value_t wait(hsa_signal_t signal) {
     return hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
@@ -59,7 +48,8 @@ int main(int argc, char **argv) {
     size_t size;
     void *bytes = read_file(argv[1], &size);
     hsa_executable_t executable = load(bytes, size);
-    queue = queue_of(256, HSA_QUEUE_TYPE_MULTI);
+    hsa_queue_t *queue = queue_of(256, HSA_QUEUE_TYPE_MULTI);
+    struct test_queue q = {queue, 0};
     printf("queue: type %u, size %u, read %lu, write %lu\n", queue->type, queue->size,
            hsa_queue_load_read_index_scacquire(queue), hsa_queue_load_write_index_relaxed(queue));
     char *memory = host_memory(1 << 16);
@@ -71,7 +61,7 @@ int main(int argc, char **argv) {
     uint64_t before, after;
     CHECK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &before));
     CHECK(hsa_amd_signal_async_handler(done, HSA_SIGNAL_CONDITION_LT, 1, handler, &handled));
-    barrier(gate, done, HSA_PACKET_TYPE_BARRIER_AND);
+    wait_for(&q, HSA_PACKET_TYPE_BARRIER_AND, &gate, 1, done);
     launch_kernel(queue, executable, "branch.kd", 64, memory, done, true);
     usleep(20000);
     printf("after the gate: %ld, %u\n", hsa_signal_load_scacquire(done), out[5]);
@@ -83,7 +73,7 @@ int main(int argc, char **argv) {
 
     hsa_signal_t second = signal_of(1), third = signal_of(1);
     launch_kernel(queue, executable, "loop.kd", 64, memory, second, true);
-    barrier(second, third, HSA_PACKET_TYPE_BARRIER_OR);
+    wait_for(&q, HSA_PACKET_TYPE_BARRIER_OR, &second, 1, third);
     printf("done: %ld %ld\n", wait(second), wait(third));
     numbers("loop", out);
     CHECK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &after));

@@ -15,7 +15,7 @@
 // RUN: grep -F '[work]' %repo/src/runtime/trace/calls/hip_functions.rs > work
 // RUN: sed -nE 's/^ {12}(\w+ = "(\w+)" is|(\w+)\().*/\2\3/p' work | sort > exported
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations %s -o default
-// RUN: %hip_cxx -O2 -Wno-deprecated-declarations -fgpu-default-stream=per-thread %s -o per-thread
+// RUN: %plain_hip_cxx -O2 -Wno-deprecated-declarations -fgpu-default-stream=per-thread %s -o per-thread
 // RUN: ./default > default.alone && ./per-thread > per-thread.alone
 // RUN: sort -u symbols > called && diff exported called
 // RUN: nm -D --defined-only /usr/lib/libamdhip64.so | sed -En 's/.* [TW] (hip[^@]*).*/\1/p' > hip

@@ -36,24 +36,17 @@ static void use_hip(void) {
         exit(1);
 }
 
-static hsa_status_t on_agent(hsa_agent_t agent, void *rounds) {
-    hsa_device_type_t type;
-    CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
-    if (type != HSA_DEVICE_TYPE_GPU)
-        return HSA_STATUS_SUCCESS;
-    gpu = agent;
-    size_t size;
-    void *bytes = read_file("module.hsaco", &size);
-    dispatch(queue_of(64, HSA_QUEUE_TYPE_MULTI), load(bytes, size), *(int *)rounds);
-    return HSA_STATUS_SUCCESS;
-}
-
 int main(int argc, char **argv) {
     const char *how = argv[1];
     int rounds = atoi(argv[2]);
+    size_t size;
+    void *bytes = read_file("module.hsaco", &size);
     if (!strcmp(how, "every")) {
         start();
-        CHECK(hsa_iterate_agents(on_agent, &rounds));
+        for (int n = 0; n < gpu_count; n++) {
+            gpu = gpus[n];
+            dispatch(queue_of(64, HSA_QUEUE_TYPE_MULTI), load(bytes, size), rounds);
+        }
         return 0;
     }
     if (!getenv("DOWN") && strcmp(how, "destroyed"))
@@ -61,8 +54,6 @@ int main(int argc, char **argv) {
     start();
     if (getenv("USE_HIP"))
         use_hip();
-    size_t size;
-    void *bytes = read_file("module.hsaco", &size);
     hsa_executable_t executable = load(bytes, size);
     busy = queue_of(64, strcmp(how, "single") ? HSA_QUEUE_TYPE_MULTI : HSA_QUEUE_TYPE_SINGLE);
     idle = queue_of(64, HSA_QUEUE_TYPE_MULTI);

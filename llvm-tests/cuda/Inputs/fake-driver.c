@@ -86,6 +86,15 @@ struct allocation {
     struct allocation *next;
 };
 
+// Removes an element from a list.
+#define UNLINK(list, element)                  \
+    do {                                       \
+        __typeof__(element) *link = &(list);   \
+        while (*link != (element))             \
+            link = &(*link)->next;             \
+        *link = (element)->next;               \
+    } while (0)
+
 static struct module *modules;
 static struct library *libraries;
 static struct context *contexts;
@@ -135,6 +144,11 @@ static void call(unsigned id, unsigned site, const void *parameters, int result)
     beginning = site == ENTER ? id : 0;
     subscriber(NULL, DRIVER_API, id, &data);
     beginning = 0;
+}
+
+static int end(unsigned id, const void *parameters, int result) {
+    call(id, EXIT, parameters, result);
+    return result;
 }
 
 int cuptiSubscribe_v2(uintptr_t *handle, callback function, void *user, struct {
@@ -204,8 +218,7 @@ static struct context *create(int device) {
 int cuCtxCreate(struct context **context, int device) {
     call(10, ENTER, &context, 0);
     *context = create(device);
-    call(10, EXIT, &context, 0);
-    return 0;
+    return end(10, &context, 0);
 }
 // A context of a function that CUPTI does not report.
 void fake_context(struct context **context, int device) { *context = create(device); }
@@ -234,8 +247,7 @@ int cuDevicePrimaryCtxRetain(struct context **context, int device) {
         primaries[device] = create(device);
     users[device]++;
     *context = primaries[device];
-    call(386, EXIT, &parameters, 0);
-    return 0;
+    return end(386, &parameters, 0);
 }
 static int units(void) {
     const char *number = getenv("FAKE_UNITS");
@@ -431,14 +443,12 @@ int cuMemAlloc_v2(uint64_t *address, size_t size) {
     return 0;
 }
 static void release(uint64_t address) {
-    for (struct allocation **link = &allocations, *found; (found = *link); link = &found->next)
-        if (found->start == address && found->context == used()) {
-            *link = found->next;
-            free((void *)address);
-            free(found);
-            return;
-        }
-    abort();
+    struct allocation *found = allocations;
+    while (found->start != address || found->context != used())
+        found = found->next;
+    UNLINK(allocations, found);
+    free((void *)address);
+    free(found);
 }
 // Waits for the context's kernels.
 int cuMemFree_v2(uint64_t address) {
@@ -621,14 +631,19 @@ static struct module *load(char *image, size_t size, struct library *library) {
 }
 static void unload(struct module *module) {
     struct module_data data = {module->id, module->size, module->image};
-    struct module **link = &modules;
     resource(MODULE_UNLOAD_STARTING, module->context, &data);
-    while (*link != module)
-        link = &(*link)->next;
-    *link = module->next;
+    UNLINK(modules, module);
     free(module->memory);
     free(module->variables);
     free(module);
+}
+// Unloads the modules of a library or a context.
+static void unload_all(struct library *library, struct context *context) {
+    for (struct module *module = modules, *next; module; module = next) {
+        next = module->next;
+        if (library && module->library == library || context && module->context == context)
+            unload(module);
+    }
 }
 
 // The arguments of functions, as far as devprof reads them.
@@ -637,42 +652,35 @@ struct load_parameters {
     const void *code;
 };
 
-int cuModuleLoad(struct module **module, const char *path) {
-    struct load_parameters parameters = {module, path};
-    size_t size;
-    BEGIN;
-    call(18, ENTER, &parameters, 0);
-    char *image = choose(read_file(path, &size), &size);
-    *module = load(image, size, NULL);
-    call(18, EXIT, &parameters, 0);
-    return 0;
-}
-static int load_data(unsigned id, struct module **module, const void *code) {
+static int load_module(unsigned id, struct module **module, const void *code, const char *bytes) {
     struct load_parameters parameters = {module, code};
     size_t size;
     call(id, ENTER, &parameters, 0);
-    char *image = choose(code, &size);
+    char *image = choose(bytes, &size);
     *module = load(image, size, NULL);
-    call(id, EXIT, &parameters, 0);
-    return 0;
+    return end(id, &parameters, 0);
+}
+int cuModuleLoad(struct module **module, const char *path) {
+    size_t size;
+    BEGIN;
+    return load_module(18, module, path, read_file(path, &size));
 }
 int cuModuleLoadData(struct module **module, const void *code) {
     BEGIN;
-    return load_data(19, module, code);
+    return load_module(19, module, code, code);
 }
 int cuModuleLoadDataEx(struct module **module, const void *code, unsigned count, void *options, void *values) {
     BEGIN;
-    return load_data(20, module, code);
+    return load_module(20, module, code, code);
 }
 int cuModuleLoadFatBinary(struct module **module, const void *code) {
     BEGIN;
-    return load_data(21, module, code);
+    return load_module(21, module, code, code);
 }
 int cuModuleUnload(struct module *module) {
     call(22, ENTER, &module, 0);
     unload(module);
-    call(22, EXIT, &module, 0);
-    return 0;
+    return end(22, &module, 0);
 }
 int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, struct module *module, const char *name) {
     BEGIN;
@@ -692,30 +700,27 @@ static struct library *add(char *image, size_t size) {
         load_in(library, context);
     return library;
 }
-int cuLibraryLoadData(struct library **library, const void *code, void *options, void *values, unsigned count,
-                      void *library_options, void *library_values, unsigned library_count) {
+static int load_library(unsigned id, struct library **library, const void *code, const char *bytes, unsigned count) {
     struct load_parameters parameters = {library, code};
     size_t size;
-    BEGIN;
     // The last argument is on the stack.
-    if (library_count)
+    if (count)
         return 1;
-    call(678, ENTER, &parameters, 0);
-    *library = add(choose(code, &size), size);
-    call(678, EXIT, &parameters, 0);
-    return 0;
+    call(id, ENTER, &parameters, 0);
+    char *image = choose(bytes, &size);
+    *library = add(image, size);
+    return end(id, &parameters, 0);
+}
+int cuLibraryLoadData(struct library **library, const void *code, void *options, void *values, unsigned count,
+                      void *library_options, void *library_values, unsigned library_count) {
+    BEGIN;
+    return load_library(678, library, code, code, library_count);
 }
 int cuLibraryLoadFromFile(struct library **library, const char *path, void *options, void *values, unsigned count,
                           void *library_options, void *library_values, unsigned library_count) {
-    struct load_parameters parameters = {library, path};
     size_t size;
     BEGIN;
-    if (library_count)
-        return 1;
-    call(679, ENTER, &parameters, 0);
-    *library = add(choose(read_file(path, &size), &size), size);
-    call(679, EXIT, &parameters, 0);
-    return 0;
+    return load_library(679, library, path, read_file(path, &size), library_count);
 }
 int cuLibraryGetModule(struct module **found, struct library *library) {
     BEGIN;
@@ -753,27 +758,14 @@ void fake_launches(void) { printf("reports of launches: %d\n", launch_reports); 
 void fake_unload(struct module *module) { unload(module); }
 int cuLibraryUnload(struct library *library) {
     call(680, ENTER, &library, 0);
-    for (struct library **link = &libraries; *link; link = &(*link)->next)
-        if (*link == library) {
-            *link = library->next;
-            break;
-        }
-    for (struct module *module = modules, *next; module; module = next) {
-        next = module->next;
-        if (module->library == library)
-            unload(module);
-    }
+    UNLINK(libraries, library);
+    unload_all(library, NULL);
     free(library);
-    call(680, EXIT, &library, 0);
-    return 0;
+    return end(680, &library, 0);
 }
 static void destroy(struct context *context) {
     resource(CONTEXT_DESTROY_STARTING, context, NULL);
-    for (struct module *module = modules, *next; module; module = next) {
-        next = module->next;
-        if (module->context == context)
-            unload(module);
-    }
+    unload_all(NULL, context);
     for (struct allocation **link = &allocations, *found; (found = *link);)
         if (found->context == context) {
             *link = found->next;
@@ -781,11 +773,7 @@ static void destroy(struct context *context) {
             free(found);
         } else
             link = &found->next;
-    for (struct context **link = &contexts; *link; link = &(*link)->next)
-        if (*link == context) {
-            *link = context->next;
-            break;
-        }
+    UNLINK(contexts, context);
     for (int n = 0; n < 8; n++)
         if (captures[n].context == context)
             captures[n].context = NULL;
@@ -794,16 +782,14 @@ static void destroy(struct context *context) {
 int cuCtxDestroy_v2(struct context *context) {
     call(322, ENTER, &context, 0);
     destroy(context);
-    call(322, EXIT, &context, 0);
-    return 0;
+    return end(322, &context, 0);
 }
 int cuDevicePrimaryCtxReset_v2(int device) {
     call(545, ENTER, &device, 0);
     if (primaries[device])
         destroy(primaries[device]);
     primaries[device] = NULL;
-    call(545, EXIT, &device, 0);
-    return 0;
+    return end(545, &device, 0);
 }
 static void release_primary(int device) {
     if (--users[device] == 0 && primaries[device]) {
@@ -817,8 +803,7 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
     call(544, ENTER, &device, 0);
     if (!error)
         release_primary(device);
-    call(544, EXIT, &device, error);
-    return error;
+    return end(544, &device, error);
 }
 
 // Green contexts. They are reported as contexts; what is loaded in them is the primary context's.
@@ -835,8 +820,7 @@ int cuGreenCtxCreate(struct context **green, void *resources, int device, unsign
     users[device]++;
     *green = create(device);
     (*green)->primary = primaries[device];
-    call(743, EXIT, &parameters, 0);
-    return 0;
+    return end(743, &parameters, 0);
 }
 int cuCtxFromGreenCtx(struct context **context, struct context *green) {
     struct {
@@ -845,8 +829,7 @@ int cuCtxFromGreenCtx(struct context **context, struct context *green) {
     BEGIN;
     call(753, ENTER, &parameters, 0);
     *context = green;
-    call(753, EXIT, &parameters, 0);
-    return 0;
+    return end(753, &parameters, 0);
 }
 int cuGreenCtxDestroy(struct context *green) {
     BEGIN;
@@ -854,8 +837,7 @@ int cuGreenCtxDestroy(struct context *green) {
     resource(CONTEXT_DESTROY_STARTING, green, NULL);
     green->is_destroyed = 1;
     release_primary(green->device);
-    call(744, EXIT, &green, 0);
-    return 0;
+    return end(744, &green, 0);
 }
 
 static int begin_capture(unsigned id, uintptr_t stream) {
@@ -865,8 +847,7 @@ static int begin_capture(unsigned id, uintptr_t stream) {
             captures[n] = (struct capture){stream, used()};
             break;
         }
-    call(id, EXIT, &stream, 0);
-    return 0;
+    return end(id, &stream, 0);
 }
 int cuStreamBeginCapture_v2(uintptr_t stream, int mode) { return begin_capture(539, stream); }
 int cuStreamBeginRecaptureToGraph(uintptr_t stream, int mode, void *graph, void *function, void *user) {
@@ -878,15 +859,13 @@ int cuStreamEndCapture(uintptr_t stream, void **graph) {
     call(497, ENTER, &stream, 0);
     if (capture)
         capture->context = NULL;
-    call(497, EXIT, &stream, error);
-    return error;
+    return end(497, &stream, error);
 }
 int cuStreamDestroy_v2(uintptr_t stream) {
     call(326, ENTER, &stream, 0);
     if (capture_of(stream))
         capture_of(stream)->context = NULL;
-    call(326, EXIT, &stream, 0);
-    return 0;
+    return end(326, &stream, 0);
 }
 
 // A launch of a kernel of a library, whose module is loaded if necessary.
@@ -896,8 +875,7 @@ int cuLaunchKernel(struct library *library) {
     int error = cuLibraryGetModule(&module, library);
     if (!error)
         module->has_run = 1;
-    call(307, EXIT, NULL, error);
-    return error;
+    return end(307, NULL, error);
 }
 
 // For each name, the newest version of the function. Linked with -Bsymbolic, so that these are the driver's own.

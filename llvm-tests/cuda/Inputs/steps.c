@@ -1,39 +1,4 @@
-// Runs steps on the driver of fake-driver.c. Each argument is a step:
-//   context:DEVICE   create a context and make it the current one
-//   hidden:DEVICE    the same, by a function of which nobody knows
-//   primary:DEVICE   make the device's primary context the current one
-//   retain:DEVICE    retain it                 release:DEVICE  release it
-//   reset:DEVICE     as cudaDeviceReset does
-//   green:DEVICE     create a green context and make it the current one     ungreen  destroy it
-//   module:FILE      load a module           library:FILE  load a library
-//   data:FILE, options:FILE, fat:FILE        load a module from memory: cuModuleLoadData, …Ex, cuModuleLoadFatBinary
-//   wrapper:FILE     the same, from the wrapper of a fat binary
-//   code:FILE        load a library from memory            codes:FILE  from the wrapper of a fat binary
-//   embedded         load a library that is part of the program, the file EMBEDDED
-//   damaged:FILE     load an image that the driver does not read
-//   use              load the last library's module
-//   launch           launch a kernel of the last library, which loads its module
-//   modules          print how many modules are loaded
-//   launches         print how many reports of launches devprof has got
-//   busy             from now on, a kernel runs in the current context that never ends
-//   stuck:FILE       load a library from memory in another thread, which waits for that kernel
-//   vanish           unload the last module, and report no call
-//   allocated        print the number of bytes that are allocated on the devices
-//   waits            print how often devprof has waited for its copies since the last time
-//   synchronizations print how often it has waited for a context since the last time
-//   running          a kernel runs in the current context    idle  it is over
-//   occupied         kernels that devprof launches in the current context do not run, until `idle`
-//   blocked          copies do not end, until `idle`
-//   count:F:N:COUNT  the last module that was loaded or used counts
-//   unload           unload the last module  unlibrary     unload the last library
-//   destroy          destroy the current context
-//   capture          begin and end a stream capture
-//   capturing:STREAM, recapturing:STREAM   begin a capture     captured:STREAM  end it     unstream:STREAM  destroy the stream
-//   collect, zero    devprof_collect and devprof_reset, and print the results     saved  collect until it succeeds
-//   late:F:N:COUNT   an exit handler that launches a kernel of the last library, and counts
-//   unload-late      an exit handler that unloads the last module
-//   fork             go on in a child, and wait for it in the parent
-//   kill             end the process with SIGKILL           snapshots:FILE  wait for two snapshots
+// Runs steps on the driver of fake-driver.c: the arguments, NAME[:ARGUMENT…], which step() lists.
 //
 // Linked with the driver; compiled with -DLOOKUP, it gets the driver's functions as the CUDA runtime does.
 #define _GNU_SOURCE
@@ -67,12 +32,17 @@
     f(cuGreenCtxCreate, , (void **, void *, int, unsigned)) f(cuGreenCtxDestroy, , (void *))                 \
     f(cuCtxFromGreenCtx, , (void **, void *))
 
+// The fake driver's own.
+#define FAKES(f)                                                                                                   \
+    f(fake_context, (void **, int)) f(fake_load, (const char *)) f(fake_unload, (void *))                          \
+    f(fake_count, (void *, const char *, int, uint64_t)) f(fake_run, (int)) f(fake_busy, (void)) f(fake_await, (void)) \
+    f(fake_allocated, (void)) f(fake_waits, (void)) f(fake_synchronizations, (void)) f(fake_modules, (void)) f(fake_launches, (void))
+
 #ifdef LOOKUP
 #define POINTER(name, version, arguments) static int(*name) arguments;
 FUNCTIONS(POINTER)
-static void (*fake_load)(const char *), (*fake_count)(void *, const char *, int, uint64_t);
-static void (*fake_allocated)(void), (*fake_waits)(void), (*fake_modules)(void), (*fake_launches)(void), (*fake_unload)(void *), (*fake_busy)(void), (*fake_await)(void), (*fake_synchronizations)(void), (*fake_run)(int);
-static void (*fake_context)(void **, int);
+#define FAKE_POINTER(name, arguments) static void(*name) arguments;
+FAKES(FAKE_POINTER)
 
 static void look_up(void) {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *other = 0;
@@ -86,19 +56,8 @@ static void look_up(void) {
     if (get(#name, &name, 13000, 0, 0)) \
         abort();
     FUNCTIONS(GET)
-#define FAKE(name) name = dlsym(driver, #name)
-    FAKE(fake_load);
-    FAKE(fake_allocated);
-    FAKE(fake_waits);
-    FAKE(fake_count);
-    FAKE(fake_modules);
-    FAKE(fake_launches);
-    FAKE(fake_unload);
-    FAKE(fake_context);
-    FAKE(fake_busy);
-    FAKE(fake_await);
-    FAKE(fake_synchronizations);
-    FAKE(fake_run);
+#define FAKE(name, arguments) name = dlsym(driver, #name);
+    FAKES(FAKE)
     // The same function is the same address, however it is found.
     if (dlsym(driver, "cuModuleUnload") != (void *)cuModuleUnload)
         abort();
@@ -106,8 +65,8 @@ static void look_up(void) {
 #else
 #define DECLARE(name, version, arguments) int name##version arguments;
 FUNCTIONS(DECLARE)
-void fake_load(const char *), fake_allocated(void), fake_waits(void), fake_count(void *, const char *, int, uint64_t);
-void fake_modules(void), fake_launches(void), fake_unload(void *), fake_busy(void), fake_await(void), fake_synchronizations(void), fake_run(int), fake_context(void **, int);
+#define DECLARE_FAKE(name, arguments) void name arguments;
+FAKES(DECLARE_FAKE)
 #define cuCtxDestroy cuCtxDestroy_v2
 #define cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
@@ -165,127 +124,102 @@ static void count_late(void) {
 }
 static void unload_late(void) { cuModuleUnload(module); }
 
+static void *context, *other, *graph;
+
+static int load_in_thread(char *file) {
+    pthread_t thread;
+    void *arguments[] = {context, file};
+    int error = pthread_create(&thread, NULL, load_library, arguments);
+    fake_await();
+    return error;
+}
+static int collect_until_saved(void) {
+    while (devprof_collect() != 0)
+        usleep(1000);
+    return 0;
+}
+static int await_child(void) {
+    int status;
+    if (fork() == 0)
+        return 0;
+    wait(&status);
+    return printf("child: %d\n", WEXITSTATUS(status)) < 0;
+}
+
+// Executes a step, and returns whether it failed.
+static int step(const char *name, char *argument) {
+    char *second = argument ? strtok(NULL, ":") : NULL, *third = second ? strtok(NULL, ":") : NULL;
+    int number = argument ? atoi(argument) : 0;
+    void *stream = argument ? (void *)atol(argument) : NULL;
+#define ON(step, action)     \
+    if (!strcmp(name, step)) \
+        return action;
+    // Contexts, which become the current one. NUMBER: the device.
+    ON("context", cuCtxCreate(&context, number) || cuCtxSetCurrent(context))
+    ON("hidden", (fake_context(&context, number), cuCtxSetCurrent(context))) // by a function of which nobody knows
+    ON("primary", cuDevicePrimaryCtxRetain(&context, number) || cuCtxSetCurrent(context))
+    ON("retain", cuDevicePrimaryCtxRetain(&other, number)) // the device's primary context, which does not become the current one
+    ON("release", cuDevicePrimaryCtxRelease(number))
+    ON("reset", cuDevicePrimaryCtxReset(number)) // as cudaDeviceReset does
+    ON("destroy", cuCtxDestroy(context))
+    ON("green", cuGreenCtxCreate(&other, 0, number, 1) || cuCtxFromGreenCtx(&other, other) || cuCtxSetCurrent(other))
+    ON("ungreen", cuCtxSetCurrent(context) || cuGreenCtxDestroy(other))
+    // Modules, of a file, of its bytes, and of the wrapper of a fat binary.
+    ON("module", cuModuleLoad(&module, argument))
+    ON("data", cuModuleLoadData(&module, read_file(argument)))
+    ON("options", cuModuleLoadDataEx(&module, read_file(argument), 0, 0, 0))
+    ON("fat", cuModuleLoadFatBinary(&module, read_file(argument)))
+    ON("wrapper", cuModuleLoadFatBinary(&module, wrap(read_file(argument))))
+    ON("damaged", (fake_load(argument), 0)) // an image that the driver does not read
+    ON("unload", cuModuleUnload(module))
+    ON("vanish", (fake_unload(module), 0)) // no call is reported
+    ON("unload-late", atexit(unload_late))
+    // Libraries, likewise, and of bytes that are a part of the program (the file EMBEDDED).
+    ON("library", cuLibraryLoadFromFile(&library, argument, 0, 0, 0, 0, 0, 0))
+    ON("code", cuLibraryLoadData(&library, read_file(argument), 0, 0, 0, 0, 0, 0))
+    ON("codes", cuLibraryLoadData(&library, wrap(read_file(argument)), 0, 0, 0, 0, 0, 0))
+    ON("embedded", cuLibraryLoadData(&library, embedded, 0, 0, 0, 0, 0, 0))
+    ON("stuck", load_in_thread(argument)) // in another thread, which waits for the kernel of `busy`
+    ON("unlibrary", cuLibraryUnload(library))
+    ON("use", cuLibraryGetModule(&module, library))
+    ON("launch", cuLaunchKernel(library) || cuLibraryGetModule(&module, library)) // loads the module
+    // What kernels and copies do. FUNCTION:COUNTER:NUMBER: the last module that was loaded or used counts.
+    ON("count", (fake_count(module, argument, atoi(second), strtoull(third, NULL, 10)), 0))
+    ON("late", (late.function = argument, late.counter = atoi(second), late.count = strtoull(third, NULL, 10), atexit(count_late)))
+    ON("busy", (fake_busy(), 0))        // from now on, a kernel runs in the current context that never ends
+    ON("running", (fake_run(1), 0))     // a kernel runs in the current context, until `idle`
+    ON("occupied", (fake_run(2), 0))    // kernels that devprof launches in the current context do not run, until `idle`
+    ON("blocked", (fake_run(3), 0))     // copies do not end, until `idle`
+    ON("idle", (fake_run(0), 0))
+    // NUMBER: the stream that is captured.
+    ON("capture", cuStreamBeginCapture(0, 0) || cuStreamEndCapture(0, &graph))
+    ON("capturing", cuStreamBeginCapture(stream, 0))
+    ON("recapturing", cuStreamBeginRecaptureToGraph(stream, 0, 0, 0, 0))
+    ON("captured", cuStreamEndCapture(stream, &graph))
+    ON("unstream", cuStreamDestroy(stream))
+    // Prints: the number of loaded modules, of reports of launches that devprof has got, of bytes that are allocated on the
+    // devices, and how often devprof has waited for its copies and for a context since the last time.
+    ON("modules", (fake_modules(), 0))
+    ON("launches", (fake_launches(), 0))
+    ON("allocated", (fake_allocated(), 0))
+    ON("waits", (fake_waits(), 0))
+    ON("synchronizations", (fake_synchronizations(), 0))
+    ON("collect", printf("collect: %d\n", devprof_collect()) < 0)
+    ON("zero", printf("zero: %d\n", devprof_reset()) < 0)
+    ON("saved", collect_until_saved())
+    ON("snapshots", (await_snapshots(argument), 0))
+    ON("fork", await_child()) // goes on in the child, and waits for it in the parent, which also goes on
+    ON("kill", kill(getpid(), SIGKILL))
+    return 1;
+}
+
 int main(int count, char **steps) {
-    void *context = 0, *other = 0, *graph = 0;
     look_up();
     cuInit(0);
     for (int n = 1; n < count; n++) {
-        char *step = strtok(steps[n], ":"), *argument = strtok(NULL, ":");
-        int error = 0;
-        if (!strcmp(step, "context"))
-            error = cuCtxCreate(&context, atoi(argument)) || cuCtxSetCurrent(context);
-        else if (!strcmp(step, "hidden"))
-            fake_context(&context, atoi(argument)), error = cuCtxSetCurrent(context);
-        else if (!strcmp(step, "primary"))
-            error = cuDevicePrimaryCtxRetain(&context, atoi(argument)) || cuCtxSetCurrent(context);
-        else if (!strcmp(step, "retain"))
-            error = cuDevicePrimaryCtxRetain(&other, atoi(argument));
-        else if (!strcmp(step, "green"))
-            error = cuGreenCtxCreate(&other, 0, atoi(argument), 1) || cuCtxFromGreenCtx(&other, other) || cuCtxSetCurrent(other);
-        else if (!strcmp(step, "ungreen"))
-            error = cuCtxSetCurrent(context) || cuGreenCtxDestroy(other);
-        else if (!strcmp(step, "release"))
-            error = cuDevicePrimaryCtxRelease(atoi(argument));
-        else if (!strcmp(step, "module"))
-            error = cuModuleLoad(&module, argument);
-        else if (!strcmp(step, "data"))
-            error = cuModuleLoadData(&module, read_file(argument));
-        else if (!strcmp(step, "options"))
-            error = cuModuleLoadDataEx(&module, read_file(argument), 0, 0, 0);
-        else if (!strcmp(step, "fat"))
-            error = cuModuleLoadFatBinary(&module, read_file(argument));
-        else if (!strcmp(step, "wrapper"))
-            error = cuModuleLoadFatBinary(&module, wrap(read_file(argument)));
-        else if (!strcmp(step, "damaged"))
-            fake_load(argument);
-        else if (!strcmp(step, "library"))
-            error = cuLibraryLoadFromFile(&library, argument, 0, 0, 0, 0, 0, 0);
-        else if (!strcmp(step, "code"))
-            error = cuLibraryLoadData(&library, read_file(argument), 0, 0, 0, 0, 0, 0);
-        else if (!strcmp(step, "codes"))
-            error = cuLibraryLoadData(&library, wrap(read_file(argument)), 0, 0, 0, 0, 0, 0);
-        else if (!strcmp(step, "embedded"))
-            error = cuLibraryLoadData(&library, embedded, 0, 0, 0, 0, 0, 0);
-        else if (!strcmp(step, "use"))
-            error = cuLibraryGetModule(&module, library);
-        else if (!strcmp(step, "launch"))
-            error = cuLaunchKernel(library) || cuLibraryGetModule(&module, library);
-        else if (!strcmp(step, "modules"))
-            fake_modules();
-        else if (!strcmp(step, "launches"))
-            fake_launches();
-        else if (!strcmp(step, "busy"))
-            fake_busy();
-        else if (!strcmp(step, "stuck")) {
-            pthread_t thread;
-            void *arguments[] = {context, argument};
-            error = pthread_create(&thread, NULL, load_library, arguments);
-            fake_await();
-        } else if (!strcmp(step, "vanish"))
-            fake_unload(module);
-        else if (!strcmp(step, "allocated"))
-            fake_allocated();
-        else if (!strcmp(step, "waits"))
-            fake_waits();
-        else if (!strcmp(step, "synchronizations"))
-            fake_synchronizations();
-        else if (!strcmp(step, "running"))
-            fake_run(1);
-        else if (!strcmp(step, "occupied"))
-            fake_run(2);
-        else if (!strcmp(step, "blocked"))
-            fake_run(3);
-        else if (!strcmp(step, "idle"))
-            fake_run(0);
-        else if (!strcmp(step, "late")) {
-            late.function = argument;
-            late.counter = atoi(strtok(NULL, ":"));
-            late.count = strtoull(strtok(NULL, ":"), NULL, 10);
-            error = atexit(count_late);
-        } else if (!strcmp(step, "count")) {
-            int counter = atoi(strtok(NULL, ":"));
-            fake_count(module, argument, counter, strtoull(strtok(NULL, ":"), NULL, 10));
-        } else if (!strcmp(step, "unload"))
-            error = cuModuleUnload(module);
-        else if (!strcmp(step, "unload-late"))
-            error = atexit(unload_late);
-        else if (!strcmp(step, "unlibrary"))
-            error = cuLibraryUnload(library);
-        else if (!strcmp(step, "destroy"))
-            error = cuCtxDestroy(context);
-        else if (!strcmp(step, "reset"))
-            error = cuDevicePrimaryCtxReset(atoi(argument));
-        else if (!strcmp(step, "capture"))
-            error = cuStreamBeginCapture(0, 0) || cuStreamEndCapture(0, &graph);
-        else if (!strcmp(step, "capturing"))
-            error = cuStreamBeginCapture((void *)atol(argument), 0);
-        else if (!strcmp(step, "recapturing"))
-            error = cuStreamBeginRecaptureToGraph((void *)atol(argument), 0, 0, 0, 0);
-        else if (!strcmp(step, "captured"))
-            error = cuStreamEndCapture((void *)atol(argument), &graph);
-        else if (!strcmp(step, "unstream"))
-            error = cuStreamDestroy((void *)atol(argument));
-        else if (!strcmp(step, "saved"))
-            while (devprof_collect() != 0)
-                usleep(1000);
-        else if (!strcmp(step, "collect"))
-            printf("collect: %d\n", devprof_collect());
-        else if (!strcmp(step, "zero"))
-            printf("zero: %d\n", devprof_reset());
-        else if (!strcmp(step, "fork")) {
-            if (fork()) {
-                int status;
-                wait(&status);
-                printf("child: %d\n", WEXITSTATUS(status));
-            }
-        } else if (!strcmp(step, "kill"))
-            kill(getpid(), SIGKILL);
-        else if (!strcmp(step, "snapshots"))
-            await_snapshots(argument);
-        else
-            error = 1;
-        if (error) {
-            printf("%s failed\n", step);
+        char *name = strtok(steps[n], ":");
+        if (step(name, strtok(NULL, ":"))) {
+            printf("%s failed\n", name);
             return 1;
         }
     }

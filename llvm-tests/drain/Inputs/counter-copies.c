@@ -1,32 +1,15 @@
-// counter-copies CODE_OBJECT STEP…: executes the steps in the given order on all GPUs.
-//
-//     load=N          loads the code object N more times
-//     run=N           runs the kernel `branch` of each loaded one with N workgroups of 80 work-items
-//     unload          unloads all
-//     cycle=N         N times: load=1, run=3, unload
-//     run=units       the same, with a workgroup for each compute unit of the GPU
-//     copies          prints how many copies the counters of each have, and how many of them are not zero
-//     sharing         prints how many compute units share a copy at most, after one `run=units`
-//     set=N           writes N to each of the 32-bit words after the first one of the variable
-//     collect, reset  calls devprof's function and prints its result
-//     fill=N          allocates memory of the first GPU until less than N KiB are left
-//     memory          prints the number of allocations from memory pools (on the simulator)
-//     down            hsa_shut_down
+// counter-copies CODE_OBJECT NAME[=VALUE]…: executes the steps of step() in the given order on all GPUs.
+#include "execute.h"
 #include "hsa.h"
-#include <dlfcn.h>
 
-int __llvm_profile_hip_collect_device_data(void) __attribute__((weak));
-int devprof_reset_counters(void) __attribute__((weak));
-
-enum { MOST = 1024, GPUS = 8, ITEMS = 80 };
+enum { MOST = 1024, ITEMS = 80 };
 
 static struct {
-    hsa_agent_t gpu;
     hsa_queue_t *queue;
     uint32_t units;
     hsa_executable_t loaded[MOST];
-} gpus[GPUS];
-static int gpu_count, loaded;
+} of[GPUS];
+static int loaded;
 static void *code_object, *arguments;
 static size_t size;
 static hsa_signal_t done;
@@ -36,40 +19,26 @@ struct copies {
     uint32_t stride, full, mask, last;
 };
 
-static hsa_status_t add_gpu(hsa_agent_t agent, void *data) {
-    (void)data;
-    hsa_device_type_t type;
-    CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
-    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS) {
-        gpus[gpu_count].gpu = agent;
-        hsa_agent_info_t units = (hsa_agent_info_t)HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT;
-        CHECK(hsa_agent_get_info(agent, units, &gpus[gpu_count++].units));
-    }
-    return HSA_STATUS_SUCCESS;
-}
-
 static void begin(const char *file) {
     start();
-    CHECK(hsa_iterate_agents(add_gpu, NULL));
     code_object = read_file(file, &size);
     done = signal_of(0);
     arguments = host_memory(4096);
     *(void **)arguments = (char *)arguments + 64;
+    CHECK(hsa_amd_agents_allow_access(gpu_count, gpus, NULL, arguments));
     for (int g = 0; g < gpu_count; g++) {
-        hsa_agent_t all[GPUS];
-        for (int n = 0; n < gpu_count; n++)
-            all[n] = gpus[n].gpu;
-        CHECK(hsa_amd_agents_allow_access(gpu_count, all, NULL, arguments));
-        CHECK(hsa_queue_create(gpus[g].gpu, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX, &gpus[g].queue));
+        gpu = gpus[g];
+        CHECK(hsa_agent_get_info(gpu, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, &of[g].units));
+        of[g].queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
     }
 }
 
 static uint64_t value_of(int g, int n, const char *name, hsa_executable_symbol_info_t attribute) {
-    gpu = gpus[g].gpu;
-    return symbol_u64(gpus[g].loaded[n], name, attribute);
+    gpu = gpus[g];
+    return symbol_u64(of[g].loaded[n], name, attribute);
 }
 
-// As HIP does: acquires and releases only to agent scope.
+// Runs the kernel `branch` with groups of 80 work-items. As HIP does: acquires and releases only to agent scope.
 static void run(int g, int n, int groups) {
     hsa_kernel_dispatch_packet_t packet = {0};
     packet.setup = 1;
@@ -81,7 +50,7 @@ static void run(int g, int n, int groups) {
     packet.kernarg_address = arguments;
     packet.completion_signal = done;
     hsa_signal_store_relaxed(done, 1);
-    hsa_queue_t *queue = gpus[g].queue;
+    hsa_queue_t *queue = of[g].queue;
     uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
     put(queue, index, &packet,
         HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
@@ -95,24 +64,22 @@ static void run(int g, int n, int groups) {
 static void run_all(int groups) {
     for (int g = 0; g < gpu_count; g++)
         for (int n = 0; n < loaded; n++)
-            run(g, n, groups ? groups : (int)gpus[g].units);
+            run(g, n, groups ? groups : (int)of[g].units);
 }
 
 static void load_more(int count) {
     for (; count > 0; count--, loaded++) {
         if (loaded == MOST)
             exit(2);
-        for (int g = 0; g < gpu_count; g++) {
-            gpu = gpus[g].gpu;
-            gpus[g].loaded[loaded] = load(code_object, size);
-        }
+        for (int g = 0; g < gpu_count; g++)
+            of[g].loaded[loaded] = load_on(gpus[g], code_object, size);
     }
 }
 
 static void unload(void) {
     for (; loaded > 0; loaded--)
         for (int g = 0; g < gpu_count; g++)
-            CHECK(hsa_executable_destroy(gpus[g].loaded[loaded - 1]));
+            CHECK(hsa_executable_destroy(of[g].loaded[loaded - 1]));
 }
 
 // Copies from the device.
@@ -127,7 +94,8 @@ static uint64_t variable(int g, int n) {
     return value_of(g, n, "__devprof_counter_copies", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
 }
 
-// `sharing`: see above.
+// How many copies the counters of each have, and how many of them are not zero. `sharing`: how many compute units share a copy
+// at most, after one `run=units`.
 static void print_copies(int sharing) {
     for (int g = 0; g < gpu_count; g++)
         for (int n = 0; n < loaded; n++) {
@@ -149,7 +117,7 @@ static void print_copies(int sharing) {
                     CHECK(hsa_amd_memory_pool_free(full));
                 }
                 if (sharing)
-                    printf("sharing: %u units use %u of %lu copies, at most %lu use the same\n", gpus[g].units, used,
+                    printf("sharing: %u units use %u of %lu copies, at most %lu use the same\n", of[g].units, used,
                            last + 1, most / ITEMS);
                 else
                     printf("copies: %lu of %lu bytes, %u used, mask %u\n", last + 1, size, used, copies->mask);
@@ -158,6 +126,7 @@ static void print_copies(int sharing) {
         }
 }
 
+// Writes to each of the 32-bit words after the first one of the variable.
 static void set(uint32_t value) {
     uint32_t *words = host_memory(4096);
     for (int n = 0; n < 6; n++)
@@ -167,67 +136,52 @@ static void set(uint32_t value) {
             CHECK(hsa_memory_copy((void *)variable(g, n), words, 24));
 }
 
+// Allocates memory of the first GPU until less than so many KiB are left.
 static void fill(uint64_t left) {
     uint64_t available;
     for (;;) {
         hsa_agent_info_t attribute = (hsa_agent_info_t)HSA_AMD_AGENT_INFO_MEMORY_AVAIL;
-        CHECK(hsa_agent_get_info(gpus[0].gpu, attribute, &available));
+        CHECK(hsa_agent_get_info(gpus[0], attribute, &available));
         if (available < left << 10)
             return;
         void *unused;
-        hsa_amd_memory_pool_t pool = pool_of(gpus[0].gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
+        hsa_amd_memory_pool_t pool = pool_of(gpus[0], HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
         CHECK(hsa_amd_memory_pool_allocate(pool, 4096, 0, &unused));
     }
 }
 
-// A function of devprof: the linked one, or the one in a preloaded library.
-static int call(int (*function)(void), const char *name) {
-    if (!function)
-        *(void **)&function = dlsym(RTLD_DEFAULT, name);
-    return function();
+static void cycle(int number) {
+    for (; number > 0; number--) {
+        load_more(1);
+        run_all(3);
+        unload();
+    }
 }
 
-static void step(char *what) {
-    char *value = strchr(what, '=');
-    if (value)
-        *value++ = 0;
+// The number of allocations from memory pools (on the simulator).
+static void print_memory(void) {
+    uint64_t (*live)(uint32_t);
+    *(void **)&live = dlsym(RTLD_DEFAULT, "hsa_sim_live");
+    printf("memory: %lu\n", live(1));
+}
+
+static void step(const char *name, char *value) {
     int number = value ? atoi(value) : 0;
-    if (!strcmp(what, "load"))
-        load_more(number);
-    else if (!strcmp(what, "run"))
-        run_all(number);
-    else if (!strcmp(what, "unload"))
-        unload();
-    else if (!strcmp(what, "cycle")) {
-        for (; number > 0; number--) {
-            load_more(1);
-            run_all(3);
-            unload();
-        }
-    } else if (!strcmp(what, "copies"))
-        print_copies(0);
-    else if (!strcmp(what, "sharing"))
-        print_copies(1);
-    else if (!strcmp(what, "set"))
-        set(number);
-    else if (!strcmp(what, "collect"))
-        printf("collect: %d\n", call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data"));
-    else if (!strcmp(what, "fill"))
-        fill(number);
-    else if (!strcmp(what, "reset"))
-        printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters"));
-    else if (!strcmp(what, "memory")) {
-        uint64_t (*live)(uint32_t);
-        *(void **)&live = dlsym(RTLD_DEFAULT, "hsa_sim_live");
-        printf("memory: %lu\n", live(1));
-    } else if (!strcmp(what, "down"))
-        CHECK(hsa_shut_down());
-    else
-        exit(2);
+    ON("load", load_more(number)) // so many more code objects
+    ON("run", run_all(number)) // so many groups for each of them; units: one for each compute unit of the GPU
+    ON("unload", unload())
+    ON("cycle", cycle(number))
+    ON("copies", print_copies(0))
+    ON("sharing", print_copies(1))
+    ON("set", set(number))
+    ON_DEVPROF
+    ON("fill", fill(number))
+    ON("memory", print_memory())
+    ON("down", CHECK(hsa_shut_down()))
+    no_such_step(name);
 }
 
 int main(int argc, char **argv) {
     begin(argv[1]);
-    for (int n = 2; n < argc; n++)
-        step(argv[n]);
+    execute(argc, argv);
 }

@@ -9,7 +9,7 @@
 //     all-gpus CODE_OBJECT DISPATCHES
 #include "packets.h"
 
-enum { GPUS = 8, QUEUES = 3, SHARED = 2 };
+enum { QUEUES = 3, SHARED = 2 };
 
 static struct gpu {
     hsa_agent_t agent;
@@ -17,7 +17,7 @@ static struct gpu {
     hsa_executable_t code;
     uint64_t kernels[2];
     struct test_queue queues[QUEUES];
-} gpus[GPUS];
+} each[GPUS];
 
 static int count;
 static uint64_t total;
@@ -27,8 +27,8 @@ static hsa_status_t find_gpus(hsa_agent_t agent, void *data) {
     hsa_device_type_t type;
     CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
     if (type == HSA_DEVICE_TYPE_GPU && count < GPUS) {
-        gpus[count].agent = agent;
-        gpus[count++].number = *number;
+        each[count].agent = agent;
+        each[count++].number = *number;
     }
     ++*number;
     return HSA_STATUS_SUCCESS;
@@ -55,8 +55,8 @@ static void write_to(struct gpu *to, int queue, int thread, hsa_signal_t done) {
 
 static void *work(void *data) {
     struct gpu *own = data;
-    int thread = own - gpus + 1;
-    struct gpu *other = &gpus[thread % GPUS], *third = &gpus[(thread + 2) % GPUS];
+    int thread = own - each + 1;
+    struct gpu *other = &each[thread % GPUS], *third = &each[(thread + 2) % GPUS];
     hsa_signal_t done = signal_of(total / 10);
     for (uint64_t n = 0; n < total; ++n) {
         write_to(own, 0, thread, n % 10 ? no_signal : done);
@@ -78,37 +78,36 @@ int main(int argc, char **argv) {
     CHECK(hsa_iterate_agents(find_gpus, &number));
     size_t size;
     void *bytes = read_file(argv[1], &size);
-    hsa_agent_t agents[GPUS];
     for (int n = 0; n < count; ++n) {
-        struct gpu *own = &gpus[n];
+        struct gpu *own = &each[n];
         // hsa.h and packets.h use `gpu`.
-        agents[n] = gpu = own->agent;
+        gpu = own->agent;
         own->code = load(bytes, size);
         own->kernels[0] = symbol_u64(own->code, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
         own->kernels[1] = symbol_u64(own->code, "loop.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
         for (int queue = 0; queue < QUEUES; ++queue)
             own->queues[queue].queue = queue_of(64, queue == SHARED ? HSA_QUEUE_TYPE_MULTI : HSA_QUEUE_TYPE_SINGLE);
     }
-    CHECK(hsa_amd_agents_allow_access(count, agents, NULL, arguments));
+    CHECK(hsa_amd_agents_allow_access(gpu_count, gpus, NULL, arguments));
     pthread_t threads[GPUS];
     for (int n = 0; n < count; ++n)
-        pthread_create(&threads[n], NULL, work, &gpus[n]);
+        pthread_create(&threads[n], NULL, work, &each[n]);
     for (int n = 0; n < count; ++n)
         pthread_join(threads[n], NULL);
     for (int n = 0; n < count; ++n) {
         for (int queue = 0; queue < QUEUES; ++queue) {
-            drain(&gpus[n].queues[queue]);
-            CHECK(hsa_queue_destroy(gpus[n].queues[queue].queue));
+            drain(&each[n].queues[queue]);
+            CHECK(hsa_queue_destroy(each[n].queues[queue].queue));
         }
-        gpu = gpus[n].agent;
+        gpu = each[n].agent;
         uint64_t items = 0;
         for (int kernel = 0; kernel < 2; ++kernel) {
             uint64_t counters[2];
-            read_counters(gpus[n].code, kernel ? "__profc_loop" : "__profc_branch", counters, 2);
+            read_counters(each[n].code, kernel ? "__profc_loop" : "__profc_branch", counters, 2);
             items += counters[0];
         }
         printf("GPU %d: %lu work-items\n", n, items);
-        CHECK(hsa_executable_destroy(gpus[n].code));
+        CHECK(hsa_executable_destroy(each[n].code));
     }
     end();
 }

@@ -3,21 +3,10 @@
 #include "hsa.h"
 #include <dlfcn.h>
 
-enum { SIZE = 4096, GPUS = 8 };
+enum { SIZE = 4096 };
 
-static hsa_agent_t gpus[GPUS];
-static int gpu_count;
 // Memory of each GPU, and pinned memory of the host, all accessible for all GPUs.
 static char *device[GPUS], *device2, *host, *host2;
-
-static hsa_status_t find_gpus(hsa_agent_t agent, void *data) {
-    (void)data;
-    hsa_device_type_t type;
-    CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
-    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS)
-        gpus[gpu_count++] = agent;
-    return HSA_STATUS_SUCCESS;
-}
 
 static char *allocate(hsa_agent_t agent, uint32_t flags) {
     void *memory;
@@ -328,7 +317,6 @@ static void batch(void) {
 
 int main(int argc, char **argv) {
     start();
-    CHECK(hsa_iterate_agents(find_gpus, NULL));
     for (int n = 0; n < gpu_count; n++)
         device[n] = allocate(gpus[n], HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
     device2 = allocate(gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
