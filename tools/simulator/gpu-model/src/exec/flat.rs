@@ -6,122 +6,64 @@ use super::address_spaces::{AddressSpaces, FLAT_SCRATCH_INIT, SCRATCH_RESOURCE};
 use super::atomic::Atomic;
 use super::operand::{file_mut, lanes, scalar32, scalar64, vectors, vgprs};
 use crate::fault::Fault;
-use crate::isa::{Architecture, Encoding, Inst, Op, Operand};
+use crate::isa::{Architecture, Encoding, Inst, Kind, Op, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
 
-/// What an operation does (guide, "FLAT, scratch and global instructions"). `arch`: the adders differ.
-fn access(op: Op, arch: Architecture) -> Result<Access, Fault> {
+/// What an operation does (guide, "FLAT, scratch and global instructions"). An atomic operation is as wide as its result.
+fn access(inst: &Inst) -> Result<Access, Fault> {
     use Op::*;
     let narrow = |size, signed, half| Access::LoadNarrow { size, signed, half };
     let store = |size, high| Access::StoreNarrow { size, high };
-    let atomic = |op| Access::Atomic { op, wide: false };
-    let wide = |op| Access::Atomic { op, wide: true };
-    Ok(match op {
-        FLAT_LOAD_U8 | GLOBAL_LOAD_U8 | SCRATCH_LOAD_U8 | BUFFER_LOAD_U8 => {
-            narrow(1, false, Half::Full)
-        }
-        FLAT_LOAD_I8 | GLOBAL_LOAD_I8 | SCRATCH_LOAD_I8 | BUFFER_LOAD_I8 => {
-            narrow(1, true, Half::Full)
-        }
-        FLAT_LOAD_U16 | GLOBAL_LOAD_U16 | SCRATCH_LOAD_U16 | BUFFER_LOAD_U16 => {
-            narrow(2, false, Half::Full)
-        }
-        FLAT_LOAD_I16 | GLOBAL_LOAD_I16 | SCRATCH_LOAD_I16 | BUFFER_LOAD_I16 => {
-            narrow(2, true, Half::Full)
-        }
-        FLAT_LOAD_B32 | GLOBAL_LOAD_B32 | SCRATCH_LOAD_B32 | BUFFER_LOAD_B32 => Access::Load(1),
-        FLAT_LOAD_B64 | GLOBAL_LOAD_B64 | SCRATCH_LOAD_B64 | BUFFER_LOAD_B64 => Access::Load(2),
-        FLAT_LOAD_B96 | GLOBAL_LOAD_B96 | SCRATCH_LOAD_B96 | BUFFER_LOAD_B96 => Access::Load(3),
-        FLAT_LOAD_B128 | GLOBAL_LOAD_B128 | SCRATCH_LOAD_B128 | BUFFER_LOAD_B128 => Access::Load(4),
-        FLAT_STORE_B8 | GLOBAL_STORE_B8 | SCRATCH_STORE_B8 | BUFFER_STORE_B8 => store(1, false),
-        FLAT_STORE_B16 | GLOBAL_STORE_B16 | SCRATCH_STORE_B16 | BUFFER_STORE_B16 => store(2, false),
-        FLAT_STORE_B32 | GLOBAL_STORE_B32 | SCRATCH_STORE_B32 | BUFFER_STORE_B32 => {
-            Access::Store(1)
-        }
-        FLAT_STORE_B64 | GLOBAL_STORE_B64 | SCRATCH_STORE_B64 | BUFFER_STORE_B64 => {
-            Access::Store(2)
-        }
-        FLAT_STORE_B96 | GLOBAL_STORE_B96 | SCRATCH_STORE_B96 | BUFFER_STORE_B96 => {
-            Access::Store(3)
-        }
-        FLAT_STORE_B128 | GLOBAL_STORE_B128 | SCRATCH_STORE_B128 | BUFFER_STORE_B128 => {
-            Access::Store(4)
-        }
-        FLAT_LOAD_D16_U8 | GLOBAL_LOAD_D16_U8 | SCRATCH_LOAD_D16_U8 | BUFFER_LOAD_D16_U8 => {
-            narrow(1, false, Half::Low)
-        }
-        FLAT_LOAD_D16_I8 | GLOBAL_LOAD_D16_I8 | SCRATCH_LOAD_D16_I8 | BUFFER_LOAD_D16_I8 => {
-            narrow(1, true, Half::Low)
-        }
-        FLAT_LOAD_D16_B16 | GLOBAL_LOAD_D16_B16 | SCRATCH_LOAD_D16_B16 | BUFFER_LOAD_D16_B16 => {
-            narrow(2, false, Half::Low)
-        }
-        FLAT_LOAD_D16_HI_U8
-        | GLOBAL_LOAD_D16_HI_U8
-        | SCRATCH_LOAD_D16_HI_U8
-        | BUFFER_LOAD_D16_HI_U8 => narrow(1, false, Half::High),
-        FLAT_LOAD_D16_HI_I8
-        | GLOBAL_LOAD_D16_HI_I8
-        | SCRATCH_LOAD_D16_HI_I8
-        | BUFFER_LOAD_D16_HI_I8 => narrow(1, true, Half::High),
-        FLAT_LOAD_D16_HI_B16
-        | GLOBAL_LOAD_D16_HI_B16
-        | SCRATCH_LOAD_D16_HI_B16
-        | BUFFER_LOAD_D16_HI_B16 => narrow(2, false, Half::High),
-        FLAT_STORE_D16_HI_B8
-        | GLOBAL_STORE_D16_HI_B8
-        | SCRATCH_STORE_D16_HI_B8
-        | BUFFER_STORE_D16_HI_B8 => store(1, true),
-        FLAT_STORE_D16_HI_B16
-        | GLOBAL_STORE_D16_HI_B16
-        | SCRATCH_STORE_D16_HI_B16
-        | BUFFER_STORE_D16_HI_B16 => store(2, true),
-        GLOBAL_LOAD_ADDTID_B32 => Access::Load(1),
-        GLOBAL_STORE_ADDTID_B32 => Access::Store(1),
-        FLAT_ATOMIC_SWAP_B32 | GLOBAL_ATOMIC_SWAP_B32 => atomic(Atomic::Swap),
-        FLAT_ATOMIC_SWAP_B64 | GLOBAL_ATOMIC_SWAP_B64 => wide(Atomic::Swap),
-        FLAT_ATOMIC_CMPSWAP_B32 | GLOBAL_ATOMIC_CMPSWAP_B32 => atomic(Atomic::CompareSwap),
-        FLAT_ATOMIC_CMPSWAP_B64 | GLOBAL_ATOMIC_CMPSWAP_B64 => wide(Atomic::CompareSwap),
-        FLAT_ATOMIC_ADD_U32 | GLOBAL_ATOMIC_ADD_U32 => atomic(Atomic::Add),
-        FLAT_ATOMIC_ADD_U64 | GLOBAL_ATOMIC_ADD_U64 => wide(Atomic::Add),
-        FLAT_ATOMIC_SUB_U32 | GLOBAL_ATOMIC_SUB_U32 => atomic(Atomic::Sub),
-        FLAT_ATOMIC_SUB_U64 | GLOBAL_ATOMIC_SUB_U64 => wide(Atomic::Sub),
-        FLAT_ATOMIC_MIN_I32 | GLOBAL_ATOMIC_MIN_I32 => atomic(Atomic::MinSigned),
-        FLAT_ATOMIC_MIN_I64 | GLOBAL_ATOMIC_MIN_I64 => wide(Atomic::MinSigned),
-        FLAT_ATOMIC_MIN_U32 | GLOBAL_ATOMIC_MIN_U32 => atomic(Atomic::MinUnsigned),
-        FLAT_ATOMIC_MIN_U64 | GLOBAL_ATOMIC_MIN_U64 => wide(Atomic::MinUnsigned),
-        FLAT_ATOMIC_MAX_I32 | GLOBAL_ATOMIC_MAX_I32 => atomic(Atomic::MaxSigned),
-        FLAT_ATOMIC_MAX_I64 | GLOBAL_ATOMIC_MAX_I64 => wide(Atomic::MaxSigned),
-        FLAT_ATOMIC_MAX_U32 | GLOBAL_ATOMIC_MAX_U32 => atomic(Atomic::MaxUnsigned),
-        FLAT_ATOMIC_MAX_U64 | GLOBAL_ATOMIC_MAX_U64 => wide(Atomic::MaxUnsigned),
-        FLAT_ATOMIC_AND_B32 | GLOBAL_ATOMIC_AND_B32 => atomic(Atomic::And),
-        FLAT_ATOMIC_AND_B64 | GLOBAL_ATOMIC_AND_B64 => wide(Atomic::And),
-        FLAT_ATOMIC_OR_B32 | GLOBAL_ATOMIC_OR_B32 => atomic(Atomic::Or),
-        FLAT_ATOMIC_OR_B64 | GLOBAL_ATOMIC_OR_B64 => wide(Atomic::Or),
-        FLAT_ATOMIC_XOR_B32 | GLOBAL_ATOMIC_XOR_B32 => atomic(Atomic::Xor),
-        FLAT_ATOMIC_XOR_B64 | GLOBAL_ATOMIC_XOR_B64 => wide(Atomic::Xor),
-        FLAT_ATOMIC_INC_U32 | GLOBAL_ATOMIC_INC_U32 => atomic(Atomic::Inc),
-        FLAT_ATOMIC_INC_U64 | GLOBAL_ATOMIC_INC_U64 => wide(Atomic::Inc),
-        FLAT_ATOMIC_DEC_U32 | GLOBAL_ATOMIC_DEC_U32 => atomic(Atomic::Dec),
-        FLAT_ATOMIC_DEC_U64 | GLOBAL_ATOMIC_DEC_U64 => wide(Atomic::Dec),
-        GLOBAL_ATOMIC_CSUB_U32 => atomic(Atomic::ClampedSub),
-        FLAT_ATOMIC_CMPSWAP_F32 | GLOBAL_ATOMIC_CMPSWAP_F32 => atomic(Atomic::CompareSwapFloat),
-        FLAT_ATOMIC_MIN_F32 | GLOBAL_ATOMIC_MIN_F32 => atomic(Atomic::MinFloat),
-        FLAT_ATOMIC_MAX_F32 | GLOBAL_ATOMIC_MAX_F32 => atomic(Atomic::MaxFloat),
-        FLAT_ATOMIC_MIN_F64 | GLOBAL_ATOMIC_MIN_F64 => wide(Atomic::MinFloat),
-        FLAT_ATOMIC_MAX_F64 | GLOBAL_ATOMIC_MAX_F64 => wide(Atomic::MaxFloat),
+    let wide = inst.spec.dst[0] == Kind::B64;
+    let atomic = |op| Access::Atomic { op, wide };
+    Ok(match inst.op {
+        LOAD_U8 => narrow(1, false, Half::Full),
+        LOAD_I8 => narrow(1, true, Half::Full),
+        LOAD_U16 => narrow(2, false, Half::Full),
+        LOAD_I16 => narrow(2, true, Half::Full),
+        LOAD_B32 | LOAD_ADDTID_B32 => Access::Load(1),
+        LOAD_B64 => Access::Load(2),
+        LOAD_B96 => Access::Load(3),
+        LOAD_B128 => Access::Load(4),
+        STORE_B8 => store(1, false),
+        STORE_B16 => store(2, false),
+        STORE_B32 | STORE_ADDTID_B32 => Access::Store(1),
+        STORE_B64 => Access::Store(2),
+        STORE_B96 => Access::Store(3),
+        STORE_B128 => Access::Store(4),
+        LOAD_D16_U8 => narrow(1, false, Half::Low),
+        LOAD_D16_I8 => narrow(1, true, Half::Low),
+        LOAD_D16_B16 => narrow(2, false, Half::Low),
+        LOAD_D16_HI_U8 => narrow(1, false, Half::High),
+        LOAD_D16_HI_I8 => narrow(1, true, Half::High),
+        LOAD_D16_HI_B16 => narrow(2, false, Half::High),
+        STORE_D16_HI_B8 => store(1, true),
+        STORE_D16_HI_B16 => store(2, true),
+        ATOMIC_SWAP_B32 | ATOMIC_SWAP_B64 => atomic(Atomic::Swap),
+        ATOMIC_CMPSWAP_B32 | ATOMIC_CMPSWAP_B64 => atomic(Atomic::CompareSwap),
+        ATOMIC_ADD_U32 | ATOMIC_ADD_U64 => atomic(Atomic::Add),
+        ATOMIC_SUB_U32 | ATOMIC_SUB_U64 => atomic(Atomic::Sub),
+        ATOMIC_MIN_I32 | ATOMIC_MIN_I64 => atomic(Atomic::MinSigned),
+        ATOMIC_MIN_U32 | ATOMIC_MIN_U64 => atomic(Atomic::MinUnsigned),
+        ATOMIC_MAX_I32 | ATOMIC_MAX_I64 => atomic(Atomic::MaxSigned),
+        ATOMIC_MAX_U32 | ATOMIC_MAX_U64 => atomic(Atomic::MaxUnsigned),
+        ATOMIC_AND_B32 | ATOMIC_AND_B64 => atomic(Atomic::And),
+        ATOMIC_OR_B32 | ATOMIC_OR_B64 => atomic(Atomic::Or),
+        ATOMIC_XOR_B32 | ATOMIC_XOR_B64 => atomic(Atomic::Xor),
+        ATOMIC_INC_U32 | ATOMIC_INC_U64 => atomic(Atomic::Inc),
+        ATOMIC_DEC_U32 | ATOMIC_DEC_U64 => atomic(Atomic::Dec),
+        ATOMIC_CSUB_U32 => atomic(Atomic::ClampedSub),
+        ATOMIC_CMPSWAP_F32 => atomic(Atomic::CompareSwapFloat),
+        ATOMIC_MIN_F32 | ATOMIC_MIN_F64 => atomic(Atomic::MinFloat),
+        ATOMIC_MAX_F32 | ATOMIC_MAX_F64 => atomic(Atomic::MaxFloat),
         // The adder in the L2 cache flushes denormals, except in gfx942.
-        FLAT_ATOMIC_ADD_F32 | GLOBAL_ATOMIC_ADD_F32 => atomic(Atomic::AddFloat {
-            flush: arch != Architecture::Gfx942,
+        ATOMIC_ADD_F32 => atomic(Atomic::AddFloat {
+            flush: inst.arch != Architecture::Gfx942,
         }),
-        FLAT_ATOMIC_ADD_F64 | GLOBAL_ATOMIC_ADD_F64 => wide(Atomic::AddFloat { flush: false }),
-        FLAT_ATOMIC_PK_ADD_F16 | GLOBAL_ATOMIC_PK_ADD_F16 => {
-            atomic(Atomic::AddPacked { bf16: false })
-        }
-        FLAT_ATOMIC_PK_ADD_BF16 | GLOBAL_ATOMIC_PK_ADD_BF16 => {
-            atomic(Atomic::AddPacked { bf16: true })
-        }
+        ATOMIC_ADD_F64 => atomic(Atomic::AddFloat { flush: false }),
+        ATOMIC_PK_ADD_F16 => atomic(Atomic::AddPacked { bf16: false }),
+        ATOMIC_PK_ADD_BF16 => atomic(Atomic::AddPacked { bf16: true }),
         _ => return Err(Fault::Unknown),
     })
 }
@@ -184,10 +126,7 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
         }
         return Ok(out);
     }
-    let add_thread_id = matches!(
-        inst.op,
-        Op::GLOBAL_LOAD_ADDTID_B32 | Op::GLOBAL_STORE_ADDTID_B32
-    );
+    let add_thread_id = matches!(inst.op, Op::LOAD_ADDTID_B32 | Op::STORE_ADDTID_B32);
     let base = if has_saddr {
         scalar64(wave, inst, saddr)?
     } else {
@@ -214,7 +153,7 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
 }
 
 pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> Result<(), Fault> {
-    let access = access(inst.op, inst.arch)?;
+    let access = access(inst)?;
     let exec = wave.exec();
     let addresses = addresses(wave, inst, exec)?;
     let (reads, writes) = widths(access);
@@ -325,17 +264,17 @@ mod tests {
         fixture.wave.set_exec(2);
         fixture.address(1, 0x1_0020);
         for (op, offset, count, expected) in [
-            (GLOBAL_LOAD_U8, -16, 1, [0xbb, 0, 0, 0]),
-            (GLOBAL_LOAD_I8, -16, 1, [0xffff_ffbb, 0, 0, 0]),
-            (GLOBAL_LOAD_U16, -15, 1, [0x99aa, 0, 0, 0]),
-            (GLOBAL_LOAD_I16, -14, 1, [0xffff_8899, 0, 0, 0]),
-            (GLOBAL_LOAD_B32, -16, 1, [0x8899_aabb, 0, 0, 0]),
-            (GLOBAL_LOAD_B64, -16, 2, [0x8899_aabb, 2, 0, 0]),
-            (GLOBAL_LOAD_B96, -16, 3, [0x8899_aabb, 2, 3, 0]),
-            (GLOBAL_LOAD_B128, -16, 4, [0x8899_aabb, 2, 3, 4]),
-            (GLOBAL_LOAD_D16_HI_U8, -16, 1, [0x00bb_7777, 0, 0, 0]),
-            (GLOBAL_LOAD_D16_I8, -16, 1, [0x7777_ffbb, 0, 0, 0]),
-            (GLOBAL_LOAD_D16_B16, -16, 1, [0x7777_aabb, 0, 0, 0]),
+            (LOAD_U8, -16, 1, [0xbb, 0, 0, 0]),
+            (LOAD_I8, -16, 1, [0xffff_ffbb, 0, 0, 0]),
+            (LOAD_U16, -15, 1, [0x99aa, 0, 0, 0]),
+            (LOAD_I16, -14, 1, [0xffff_8899, 0, 0, 0]),
+            (LOAD_B32, -16, 1, [0x8899_aabb, 0, 0, 0]),
+            (LOAD_B64, -16, 2, [0x8899_aabb, 2, 0, 0]),
+            (LOAD_B96, -16, 3, [0x8899_aabb, 2, 3, 0]),
+            (LOAD_B128, -16, 4, [0x8899_aabb, 2, 3, 4]),
+            (LOAD_D16_HI_U8, -16, 1, [0x00bb_7777, 0, 0, 0]),
+            (LOAD_D16_I8, -16, 1, [0x7777_ffbb, 0, 0, 0]),
+            (LOAD_D16_B16, -16, 1, [0x7777_aabb, 0, 0, 0]),
         ] {
             fixture.wave.vgpr[8][1] = 0x7777_7777;
             fixture.run(&memory(op, Encoding::Global, offset)).unwrap();
@@ -354,14 +293,14 @@ mod tests {
             fixture.wave.vgpr[2 + n][0] = value;
         }
         for (op, expected) in [
-            (GLOBAL_STORE_B8, [0x44, 0, 0, 0]),
-            (GLOBAL_STORE_B16, [0x3344, 0, 0, 0]),
-            (GLOBAL_STORE_B32, [0x1122_3344, 0, 0, 0]),
-            (GLOBAL_STORE_B64, [0x1122_3344, 6, 0, 0]),
-            (GLOBAL_STORE_B96, [0x1122_3344, 6, 7, 0]),
-            (GLOBAL_STORE_B128, [0x1122_3344, 6, 7, 8]),
-            (GLOBAL_STORE_D16_HI_B8, [0x22, 0, 0, 0]),
-            (GLOBAL_STORE_D16_HI_B16, [0x1122, 0, 0, 0]),
+            (STORE_B8, [0x44, 0, 0, 0]),
+            (STORE_B16, [0x3344, 0, 0, 0]),
+            (STORE_B32, [0x1122_3344, 0, 0, 0]),
+            (STORE_B64, [0x1122_3344, 6, 0, 0]),
+            (STORE_B96, [0x1122_3344, 6, 7, 0]),
+            (STORE_B128, [0x1122_3344, 6, 7, 8]),
+            (STORE_D16_HI_B8, [0x22, 0, 0, 0]),
+            (STORE_D16_HI_B16, [0x1122, 0, 0, 0]),
         ] {
             fixture.bytes.fill(0);
             fixture.run(&memory(op, Encoding::Global, 16)).unwrap();
@@ -379,7 +318,7 @@ mod tests {
             .wave
             .set_sgpr64(Operand(4), 0x1_0024_u64.wrapping_sub(0xffff_fff0));
         fixture.wave.vgpr[0][40] = 0xffff_ffe8;
-        let mut inst = memory(Op::GLOBAL_LOAD_B32, Encoding::Global, 8);
+        let mut inst = memory(Op::LOAD_B32, Encoding::Global, 8);
         inst.src[2] = Operand(4);
         fixture.run(&inst).unwrap();
         assert_eq!(fixture.wave.vgpr[8][40], 77);
@@ -393,16 +332,16 @@ mod tests {
         fixture.address(1, 0x4000_0000_0000_0008);
         fixture.address(2, 0x5000_0000_0000_000c);
         fixture.wave.vgpr[2][..3].copy_from_slice(&[5, 6, 7]);
-        let store = memory(Op::FLAT_STORE_B32, Encoding::Flat, 4);
+        let store = memory(Op::STORE_B32, Encoding::Flat, 4);
         fixture.run(&store).unwrap();
         assert_eq!(fixture.bytes[17], 5);
         assert_eq!(fixture.lds[12], 6);
         fixture
-            .run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 4))
+            .run(&memory(Op::LOAD_B32, Encoding::Flat, 4))
             .unwrap();
         assert_eq!(fixture.wave.vgpr[8][..3], [5, 6, 7]);
         // The same private dword with a scratch instruction that has a scalar and a vector offset.
-        let mut scratch = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 4);
+        let mut scratch = memory(Op::LOAD_B32, Encoding::Scratch, 4);
         scratch.src[2] = Operand(4);
         scratch.flag = true;
         fixture.wave.sgpr[4] = 8;
@@ -436,12 +375,12 @@ mod tests {
         // The offset of a dword of all lanes: 4 bytes in each lane.
         fixture.wave.sgpr[33] = 256;
         fixture.wave.agpr[2][..2].copy_from_slice(&[5, 6]);
-        let mut store = memory(Op::BUFFER_STORE_B32, Encoding::Mubuf, 8);
+        let mut store = memory(Op::STORE_B32, Encoding::Mubuf, 8);
         store.src = [Operand::NONE, Operand::agpr(2), Operand(33)];
         store.dst = Operand::NONE;
         store.dst2 = Operand(4);
         fixture.run(&store).unwrap();
-        let mut load = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 12);
+        let mut load = memory(Op::LOAD_B32, Encoding::Scratch, 12);
         load.arch = Architecture::Gfx942;
         load.src = [Operand::NONE; 3];
         fixture.run(&load).unwrap();
@@ -459,7 +398,7 @@ mod tests {
         let mut fixture = Fixture::new(64);
         fixture.wave.set_exec(1);
         fixture.address(0, 0x5000_0000_0000_0000);
-        let mut load = memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0);
+        let mut load = memory(Op::LOAD_B32, Encoding::Flat, 0);
         load.arch = Architecture::Gfx90a;
         assert_eq!(fixture.run(&load), Err(Fault::Unknown));
         let flat_scratch = Operand::FLAT_SCRATCH;
@@ -474,18 +413,8 @@ mod tests {
         fixture.address(0, 0x1_0000);
         // f16: 1.0 and 2.0, plus 0.5 and -2.0. bf16: the same.
         for (op, old, data, sum) in [
-            (
-                Op::GLOBAL_ATOMIC_PK_ADD_F16,
-                0x4000_3c00,
-                0xc000_3800,
-                0x3e00,
-            ),
-            (
-                Op::GLOBAL_ATOMIC_PK_ADD_BF16,
-                0x4000_3f80,
-                0xc000_3f00,
-                0x3fc0,
-            ),
+            (Op::ATOMIC_PK_ADD_F16, 0x4000_3c00, 0xc000_3800, 0x3e00),
+            (Op::ATOMIC_PK_ADD_BF16, 0x4000_3f80, 0xc000_3f00, 0x3fc0),
         ] {
             fixture.bytes[0] = old;
             fixture.wave.vgpr[2][0] = data;
@@ -503,7 +432,7 @@ mod tests {
         fixture.address(0, 0x1_0000);
         fixture.address(1, 0x1_0000);
         fixture.wave.vgpr[2][..2].copy_from_slice(&[5, 6]);
-        let mut add = memory(Op::GLOBAL_ATOMIC_ADD_U32, Encoding::Global, 0);
+        let mut add = memory(Op::ATOMIC_ADD_U32, Encoding::Global, 0);
         add.dst = Operand::NONE;
         fixture.run(&add).unwrap();
         assert_eq!(fixture.bytes[0], 11);
@@ -513,7 +442,7 @@ mod tests {
         assert_eq!(fixture.bytes[0], 22);
         assert_eq!(fixture.wave.vgpr[8][..2], [11, 16]);
         // The operands of compare and swap are the data, then the value to compare with.
-        let mut swap = memory(Op::GLOBAL_ATOMIC_CMPSWAP_B64, Encoding::Global, 8);
+        let mut swap = memory(Op::ATOMIC_CMPSWAP_B64, Encoding::Global, 8);
         swap.glc = true;
         fixture.wave.set_exec(1);
         fixture.bytes[2..4].copy_from_slice(&[1, 2]);
@@ -544,7 +473,7 @@ mod tests {
         fixture.address(1, 0x1_00fc);
         fixture.address(3, 0x1_00fd);
         assert_eq!(
-            fixture.run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0)),
+            fixture.run(&memory(Op::LOAD_B32, Encoding::Flat, 0)),
             Err(Fault::Memory {
                 address: 0x1_00fd,
                 size: 4,
@@ -553,7 +482,7 @@ mod tests {
             })
         );
         // A register that is not allocated.
-        let mut wide = memory(Op::GLOBAL_LOAD_B128, Encoding::Global, 0);
+        let mut wide = memory(Op::LOAD_B128, Encoding::Global, 0);
         wide.dst = Operand::vgpr(30);
         assert_eq!(fixture.run(&wide), Err(Fault::Vgpr(33)));
     }
