@@ -6,7 +6,9 @@ use super::*;
 fn modifiers_of_sources_and_results() {
     let two = 0x40000000;
     let clamp: fn(&mut Inst) = |i| i.clamp = true;
-    let table: &[(u32, Op, &[u64], fn(&mut Inst), u64)] = &[
+    /// MODE, operation, sources, change of the instruction, result.
+    type Case<'a> = (u32, Op, &'a [u64], fn(&mut Inst), u64);
+    let table: &[Case] = &[
         (MODE, V_ADD_F32, &[ONE, two], |i| i.neg = 0b01, ONE),
         (
             MODE,
