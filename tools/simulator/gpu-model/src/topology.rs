@@ -136,11 +136,10 @@ impl Units {
     }
 }
 
-type Properties<'a> = &'a [(&'a str, u64)];
-
-fn write(path: &Path, properties: Properties<'_>) -> io::Result<()> {
-    let text: String = properties
-        .iter()
+/// Writes properties, and the names of properties whose values are 0, with spaces between them.
+fn write(path: &Path, properties: &[(&str, u64)], zeros: &str) -> io::Result<()> {
+    let zeros = zeros.split_whitespace().map(|name| (name, 0));
+    let text: String = (properties.iter().copied().chain(zeros))
         .map(|(name, value)| format!("{name} {value}\n"))
         .collect();
     write_text(path, &text)
@@ -187,7 +186,8 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     write(
         &root.join("system_properties"),
-        &[("platform_oem", 0), ("platform_id", 0), ("platform_rev", 0)],
+        &[],
+        "platform_oem platform_id platform_rev",
     )?;
 
     let cpu = root.join("nodes/0");
@@ -197,48 +197,25 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
         &cpu.join("properties"),
         &[
             ("cpu_cores_count", cpus),
-            ("simd_count", 0),
             ("mem_banks_count", 1),
-            ("caches_count", 0),
             ("io_links_count", 1),
-            ("p2p_links_count", 0),
-            ("cpu_core_id_base", 0),
-            ("simd_id_base", 0),
-            ("max_waves_per_simd", 0),
-            ("lds_size_in_kb", 0),
-            ("gds_size_in_kb", 0),
-            ("num_gws", 0),
-            ("wave_front_size", 0),
-            ("array_count", 0),
-            ("simd_arrays_per_engine", 0),
-            ("cu_per_simd_array", 0),
-            ("simd_per_cu", 0),
-            ("max_slots_scratch_cu", 0),
-            ("gfx_target_version", 0),
-            ("vendor_id", 0),
-            ("device_id", 0),
-            ("location_id", 0),
-            ("domain", 0),
-            ("drm_render_minor", 0),
-            ("hive_id", 0),
-            ("num_sdma_engines", 0),
-            ("num_sdma_xgmi_engines", 0),
-            ("num_sdma_queues_per_engine", 0),
-            ("num_cp_queues", 0),
             ("max_engine_clk_ccompute", 2000),
         ],
+        "simd_count caches_count p2p_links_count cpu_core_id_base simd_id_base max_waves_per_simd lds_size_in_kb \
+         gds_size_in_kb num_gws wave_front_size array_count simd_arrays_per_engine cu_per_simd_array simd_per_cu \
+         max_slots_scratch_cu gfx_target_version vendor_id device_id location_id domain drm_render_minor hive_id \
+         num_sdma_engines num_sdma_xgmi_engines num_sdma_queues_per_engine num_cp_queues",
     )?;
     write(
         &cpu.join("mem_banks/0/properties"),
         &[
-            ("heap_type", 0),
             ("size_in_bytes", 16 << 30),
-            ("flags", 0),
             ("width", 64),
             ("mem_clk_max", 2400),
         ],
+        "heap_type flags",
     )?;
-    write(&cpu.join("io_links/0/properties"), &link(0, 1))?;
+    write_link(&cpu, 0, 1)?;
 
     let gpu = root.join("nodes/1");
     // ROCr's model mode expects the node's number plus one.
@@ -247,17 +224,13 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
     write(
         &gpu.join("properties"),
         &[
-            ("cpu_cores_count", 0),
             ("simd_count", COMPUTE_UNITS * SIMDS_PER_COMPUTE_UNIT),
             ("mem_banks_count", 1),
             ("caches_count", 2),
             ("io_links_count", 1),
-            ("p2p_links_count", 0),
-            ("cpu_core_id_base", 0),
             ("simd_id_base", 0x8000_0000),
             ("max_waves_per_simd", 16),
             ("lds_size_in_kb", 64),
-            ("gds_size_in_kb", 0),
             ("num_gws", 64),
             ("wave_front_size", 32),
             ("array_count", SHADER_ENGINES * SHADER_ARRAYS_PER_ENGINE),
@@ -272,34 +245,31 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
             ("vendor_id", 0x1002),
             ("device_id", target.device_id.into()),
             ("location_id", 0x300),
-            ("domain", 0),
             ("drm_render_minor", 128),
-            ("hive_id", 0),
             ("num_sdma_engines", 2),
-            ("num_sdma_xgmi_engines", 0),
             ("num_sdma_queues_per_engine", 6),
             ("num_cp_queues", 8),
             ("max_engine_clk_fcompute", 2500),
-            ("local_mem_size", 0),
             ("fw_version", 80),
             ("capability", CAPABILITY),
-            ("debug_prop", 0),
             ("sdma_fw_version", 8),
             ("unique_id", 0x6770_756d_6f64_656c),
             ("num_xcc", 1),
             ("family_id", target.family_id.into()),
             ("max_engine_clk_ccompute", 2000),
         ],
+        "cpu_cores_count p2p_links_count cpu_core_id_base gds_size_in_kb domain hive_id num_sdma_xgmi_engines \
+         local_mem_size debug_prop",
     )?;
     write(
         &gpu.join("mem_banks/0/properties"),
         &[
             ("heap_type", 1),
             ("size_in_bytes", VRAM),
-            ("flags", 0),
             ("width", 384),
             ("mem_clk_max", 1249),
         ],
+        "flags",
     )?;
     for (number, (level, kilobytes)) in [(1, 32), (2, 6144)].into_iter().enumerate() {
         let cache = gpu.join(format!("caches/{number}/properties"));
@@ -312,16 +282,16 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
                 ("cache_line_size", 128),
                 ("cache_lines_per_tag", 1),
                 ("association", 16),
-                ("latency", 0),
                 // HSA_CACHE_TYPE_DATA and HSA_CACHE_TYPE_HSACU
                 ("type", 9),
             ],
+            "latency",
         )?;
         let mut text = fs::read_to_string(&cache)?;
         text.push_str("sibling_map 1\n");
         fs::write(&cache, text)?;
     }
-    write(&gpu.join("io_links/0/properties"), &link(1, 0))?;
+    write_link(&gpu, 1, 0)?;
     write_text(&root.join("generation_id"), "1\n")
 }
 
@@ -329,22 +299,19 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
 /// require a debugger runtime, which its model mode does not have.
 const CAPABILITY: u64 = 1 << 3 | 2 << 12;
 
-/// A PCI Express link.
-fn link(from: u64, to: u64) -> [(&'static str, u64); 12] {
-    [
-        ("type", 2),
-        ("version_major", 0),
-        ("version_minor", 0),
-        ("node_from", from),
-        ("node_to", to),
-        ("weight", 20),
-        ("min_latency", 0),
-        ("max_latency", 0),
-        ("min_bandwidth", 0),
-        ("max_bandwidth", 0),
-        ("recommended_transfer_size", 0),
-        ("flags", 1),
-    ]
+/// Writes the PCI Express link of a node.
+fn write_link(node: &Path, from: u64, to: u64) -> io::Result<()> {
+    write(
+        &node.join("io_links/0/properties"),
+        &[
+            ("type", 2),
+            ("node_from", from),
+            ("node_to", to),
+            ("weight", 20),
+            ("flags", 1),
+        ],
+        "version_major version_minor min_latency max_latency min_bandwidth max_bandwidth recommended_transfer_size",
+    )
 }
 
 #[cfg(test)]

@@ -148,29 +148,6 @@ fn work_item_ids_are_packed_and_partial_in_three_dimensions() {
     }
 }
 
-#[test]
-fn waves_of_a_workgroup_wait_at_a_barrier() {
-    let machine = Machine::new();
-    machine.load(
-        &[
-            0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
-            0xd8780000, 0x00000000, // ds_store_b8 v0, v0
-            0xbf89fc07, // s_waitcnt lgkmcnt(0)
-            0xbfbd0000, // s_barrier
-            0xd8e80001, 0x01000000, // ds_load_u8 v1, v0 offset:1
-            0xbf89fc07, // s_waitcnt lgkmcnt(0)
-            0xdc620000, 0x00040100, // global_store_b8 v0, v1, s[4:5]
-            0xbfb00000, // s_endpgm
-        ],
-        true,
-    );
-    machine.run([160, 1, 1], [160, 1, 1]).unwrap();
-    for n in 0..159 {
-        assert_eq!(machine.byte(DATA + n), n as u8 + 1);
-    }
-    assert_eq!(machine.byte(DATA + 159), 0);
-}
-
 /// A kernel of gfx942 whose argument is preloaded to s[2:3], with 8 VGPRs and 8 AccVGPRs. It stores the work-item id by way
 /// of the AccVGPR whose number is the argument.
 fn preloaded(machine: &Machine, agpr: u32) {

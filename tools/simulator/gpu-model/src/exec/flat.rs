@@ -6,122 +6,64 @@ use super::address_spaces::{AddressSpaces, FLAT_SCRATCH_INIT, SCRATCH_RESOURCE};
 use super::atomic::Atomic;
 use super::operand::{file_mut, lanes, scalar32, scalar64, vectors, vgprs};
 use crate::fault::Fault;
-use crate::isa::{Architecture, Encoding, Inst, Op, Operand};
+use crate::isa::{Architecture, Encoding, Inst, Kind, Op, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
 
-/// What an operation does (guide, "FLAT, scratch and global instructions"). `arch`: the adders differ.
-fn access(op: Op, arch: Architecture) -> Result<Access, Fault> {
+/// What an operation does (guide, "FLAT, scratch and global instructions"). An atomic operation is as wide as its result.
+fn access(inst: &Inst) -> Result<Access, Fault> {
     use Op::*;
     let narrow = |size, signed, half| Access::LoadNarrow { size, signed, half };
     let store = |size, high| Access::StoreNarrow { size, high };
-    let atomic = |op| Access::Atomic { op, wide: false };
-    let wide = |op| Access::Atomic { op, wide: true };
-    Ok(match op {
-        FLAT_LOAD_U8 | GLOBAL_LOAD_U8 | SCRATCH_LOAD_U8 | BUFFER_LOAD_U8 => {
-            narrow(1, false, Half::Full)
-        }
-        FLAT_LOAD_I8 | GLOBAL_LOAD_I8 | SCRATCH_LOAD_I8 | BUFFER_LOAD_I8 => {
-            narrow(1, true, Half::Full)
-        }
-        FLAT_LOAD_U16 | GLOBAL_LOAD_U16 | SCRATCH_LOAD_U16 | BUFFER_LOAD_U16 => {
-            narrow(2, false, Half::Full)
-        }
-        FLAT_LOAD_I16 | GLOBAL_LOAD_I16 | SCRATCH_LOAD_I16 | BUFFER_LOAD_I16 => {
-            narrow(2, true, Half::Full)
-        }
-        FLAT_LOAD_B32 | GLOBAL_LOAD_B32 | SCRATCH_LOAD_B32 | BUFFER_LOAD_B32 => Access::Load(1),
-        FLAT_LOAD_B64 | GLOBAL_LOAD_B64 | SCRATCH_LOAD_B64 | BUFFER_LOAD_B64 => Access::Load(2),
-        FLAT_LOAD_B96 | GLOBAL_LOAD_B96 | SCRATCH_LOAD_B96 | BUFFER_LOAD_B96 => Access::Load(3),
-        FLAT_LOAD_B128 | GLOBAL_LOAD_B128 | SCRATCH_LOAD_B128 | BUFFER_LOAD_B128 => Access::Load(4),
-        FLAT_STORE_B8 | GLOBAL_STORE_B8 | SCRATCH_STORE_B8 | BUFFER_STORE_B8 => store(1, false),
-        FLAT_STORE_B16 | GLOBAL_STORE_B16 | SCRATCH_STORE_B16 | BUFFER_STORE_B16 => store(2, false),
-        FLAT_STORE_B32 | GLOBAL_STORE_B32 | SCRATCH_STORE_B32 | BUFFER_STORE_B32 => {
-            Access::Store(1)
-        }
-        FLAT_STORE_B64 | GLOBAL_STORE_B64 | SCRATCH_STORE_B64 | BUFFER_STORE_B64 => {
-            Access::Store(2)
-        }
-        FLAT_STORE_B96 | GLOBAL_STORE_B96 | SCRATCH_STORE_B96 | BUFFER_STORE_B96 => {
-            Access::Store(3)
-        }
-        FLAT_STORE_B128 | GLOBAL_STORE_B128 | SCRATCH_STORE_B128 | BUFFER_STORE_B128 => {
-            Access::Store(4)
-        }
-        FLAT_LOAD_D16_U8 | GLOBAL_LOAD_D16_U8 | SCRATCH_LOAD_D16_U8 | BUFFER_LOAD_D16_U8 => {
-            narrow(1, false, Half::Low)
-        }
-        FLAT_LOAD_D16_I8 | GLOBAL_LOAD_D16_I8 | SCRATCH_LOAD_D16_I8 | BUFFER_LOAD_D16_I8 => {
-            narrow(1, true, Half::Low)
-        }
-        FLAT_LOAD_D16_B16 | GLOBAL_LOAD_D16_B16 | SCRATCH_LOAD_D16_B16 | BUFFER_LOAD_D16_B16 => {
-            narrow(2, false, Half::Low)
-        }
-        FLAT_LOAD_D16_HI_U8
-        | GLOBAL_LOAD_D16_HI_U8
-        | SCRATCH_LOAD_D16_HI_U8
-        | BUFFER_LOAD_D16_HI_U8 => narrow(1, false, Half::High),
-        FLAT_LOAD_D16_HI_I8
-        | GLOBAL_LOAD_D16_HI_I8
-        | SCRATCH_LOAD_D16_HI_I8
-        | BUFFER_LOAD_D16_HI_I8 => narrow(1, true, Half::High),
-        FLAT_LOAD_D16_HI_B16
-        | GLOBAL_LOAD_D16_HI_B16
-        | SCRATCH_LOAD_D16_HI_B16
-        | BUFFER_LOAD_D16_HI_B16 => narrow(2, false, Half::High),
-        FLAT_STORE_D16_HI_B8
-        | GLOBAL_STORE_D16_HI_B8
-        | SCRATCH_STORE_D16_HI_B8
-        | BUFFER_STORE_D16_HI_B8 => store(1, true),
-        FLAT_STORE_D16_HI_B16
-        | GLOBAL_STORE_D16_HI_B16
-        | SCRATCH_STORE_D16_HI_B16
-        | BUFFER_STORE_D16_HI_B16 => store(2, true),
-        GLOBAL_LOAD_ADDTID_B32 => Access::Load(1),
-        GLOBAL_STORE_ADDTID_B32 => Access::Store(1),
-        FLAT_ATOMIC_SWAP_B32 | GLOBAL_ATOMIC_SWAP_B32 => atomic(Atomic::Swap),
-        FLAT_ATOMIC_SWAP_B64 | GLOBAL_ATOMIC_SWAP_B64 => wide(Atomic::Swap),
-        FLAT_ATOMIC_CMPSWAP_B32 | GLOBAL_ATOMIC_CMPSWAP_B32 => atomic(Atomic::CompareSwap),
-        FLAT_ATOMIC_CMPSWAP_B64 | GLOBAL_ATOMIC_CMPSWAP_B64 => wide(Atomic::CompareSwap),
-        FLAT_ATOMIC_ADD_U32 | GLOBAL_ATOMIC_ADD_U32 => atomic(Atomic::Add),
-        FLAT_ATOMIC_ADD_U64 | GLOBAL_ATOMIC_ADD_U64 => wide(Atomic::Add),
-        FLAT_ATOMIC_SUB_U32 | GLOBAL_ATOMIC_SUB_U32 => atomic(Atomic::Sub),
-        FLAT_ATOMIC_SUB_U64 | GLOBAL_ATOMIC_SUB_U64 => wide(Atomic::Sub),
-        FLAT_ATOMIC_MIN_I32 | GLOBAL_ATOMIC_MIN_I32 => atomic(Atomic::MinSigned),
-        FLAT_ATOMIC_MIN_I64 | GLOBAL_ATOMIC_MIN_I64 => wide(Atomic::MinSigned),
-        FLAT_ATOMIC_MIN_U32 | GLOBAL_ATOMIC_MIN_U32 => atomic(Atomic::MinUnsigned),
-        FLAT_ATOMIC_MIN_U64 | GLOBAL_ATOMIC_MIN_U64 => wide(Atomic::MinUnsigned),
-        FLAT_ATOMIC_MAX_I32 | GLOBAL_ATOMIC_MAX_I32 => atomic(Atomic::MaxSigned),
-        FLAT_ATOMIC_MAX_I64 | GLOBAL_ATOMIC_MAX_I64 => wide(Atomic::MaxSigned),
-        FLAT_ATOMIC_MAX_U32 | GLOBAL_ATOMIC_MAX_U32 => atomic(Atomic::MaxUnsigned),
-        FLAT_ATOMIC_MAX_U64 | GLOBAL_ATOMIC_MAX_U64 => wide(Atomic::MaxUnsigned),
-        FLAT_ATOMIC_AND_B32 | GLOBAL_ATOMIC_AND_B32 => atomic(Atomic::And),
-        FLAT_ATOMIC_AND_B64 | GLOBAL_ATOMIC_AND_B64 => wide(Atomic::And),
-        FLAT_ATOMIC_OR_B32 | GLOBAL_ATOMIC_OR_B32 => atomic(Atomic::Or),
-        FLAT_ATOMIC_OR_B64 | GLOBAL_ATOMIC_OR_B64 => wide(Atomic::Or),
-        FLAT_ATOMIC_XOR_B32 | GLOBAL_ATOMIC_XOR_B32 => atomic(Atomic::Xor),
-        FLAT_ATOMIC_XOR_B64 | GLOBAL_ATOMIC_XOR_B64 => wide(Atomic::Xor),
-        FLAT_ATOMIC_INC_U32 | GLOBAL_ATOMIC_INC_U32 => atomic(Atomic::Inc),
-        FLAT_ATOMIC_INC_U64 | GLOBAL_ATOMIC_INC_U64 => wide(Atomic::Inc),
-        FLAT_ATOMIC_DEC_U32 | GLOBAL_ATOMIC_DEC_U32 => atomic(Atomic::Dec),
-        FLAT_ATOMIC_DEC_U64 | GLOBAL_ATOMIC_DEC_U64 => wide(Atomic::Dec),
-        GLOBAL_ATOMIC_CSUB_U32 => atomic(Atomic::ClampedSub),
-        FLAT_ATOMIC_CMPSWAP_F32 | GLOBAL_ATOMIC_CMPSWAP_F32 => atomic(Atomic::CompareSwapFloat),
-        FLAT_ATOMIC_MIN_F32 | GLOBAL_ATOMIC_MIN_F32 => atomic(Atomic::MinFloat),
-        FLAT_ATOMIC_MAX_F32 | GLOBAL_ATOMIC_MAX_F32 => atomic(Atomic::MaxFloat),
-        FLAT_ATOMIC_MIN_F64 | GLOBAL_ATOMIC_MIN_F64 => wide(Atomic::MinFloat),
-        FLAT_ATOMIC_MAX_F64 | GLOBAL_ATOMIC_MAX_F64 => wide(Atomic::MaxFloat),
+    let wide = inst.spec.dst[0] == Kind::B64;
+    let atomic = |op| Access::Atomic { op, wide };
+    Ok(match inst.op {
+        LOAD_U8 => narrow(1, false, Half::Full),
+        LOAD_I8 => narrow(1, true, Half::Full),
+        LOAD_U16 => narrow(2, false, Half::Full),
+        LOAD_I16 => narrow(2, true, Half::Full),
+        LOAD_B32 | LOAD_ADDTID_B32 => Access::Load(1),
+        LOAD_B64 => Access::Load(2),
+        LOAD_B96 => Access::Load(3),
+        LOAD_B128 => Access::Load(4),
+        STORE_B8 => store(1, false),
+        STORE_B16 => store(2, false),
+        STORE_B32 | STORE_ADDTID_B32 => Access::Store(1),
+        STORE_B64 => Access::Store(2),
+        STORE_B96 => Access::Store(3),
+        STORE_B128 => Access::Store(4),
+        LOAD_D16_U8 => narrow(1, false, Half::Low),
+        LOAD_D16_I8 => narrow(1, true, Half::Low),
+        LOAD_D16_B16 => narrow(2, false, Half::Low),
+        LOAD_D16_HI_U8 => narrow(1, false, Half::High),
+        LOAD_D16_HI_I8 => narrow(1, true, Half::High),
+        LOAD_D16_HI_B16 => narrow(2, false, Half::High),
+        STORE_D16_HI_B8 => store(1, true),
+        STORE_D16_HI_B16 => store(2, true),
+        ATOMIC_SWAP_B32 | ATOMIC_SWAP_B64 => atomic(Atomic::Swap),
+        ATOMIC_CMPSWAP_B32 | ATOMIC_CMPSWAP_B64 => atomic(Atomic::CompareSwap),
+        ATOMIC_ADD_U32 | ATOMIC_ADD_U64 => atomic(Atomic::Add),
+        ATOMIC_SUB_U32 | ATOMIC_SUB_U64 => atomic(Atomic::Sub),
+        ATOMIC_MIN_I32 | ATOMIC_MIN_I64 => atomic(Atomic::MinSigned),
+        ATOMIC_MIN_U32 | ATOMIC_MIN_U64 => atomic(Atomic::MinUnsigned),
+        ATOMIC_MAX_I32 | ATOMIC_MAX_I64 => atomic(Atomic::MaxSigned),
+        ATOMIC_MAX_U32 | ATOMIC_MAX_U64 => atomic(Atomic::MaxUnsigned),
+        ATOMIC_AND_B32 | ATOMIC_AND_B64 => atomic(Atomic::And),
+        ATOMIC_OR_B32 | ATOMIC_OR_B64 => atomic(Atomic::Or),
+        ATOMIC_XOR_B32 | ATOMIC_XOR_B64 => atomic(Atomic::Xor),
+        ATOMIC_INC_U32 | ATOMIC_INC_U64 => atomic(Atomic::Inc),
+        ATOMIC_DEC_U32 | ATOMIC_DEC_U64 => atomic(Atomic::Dec),
+        ATOMIC_CSUB_U32 => atomic(Atomic::ClampedSub),
+        ATOMIC_CMPSWAP_F32 => atomic(Atomic::CompareSwapFloat),
+        ATOMIC_MIN_F32 | ATOMIC_MIN_F64 => atomic(Atomic::MinFloat),
+        ATOMIC_MAX_F32 | ATOMIC_MAX_F64 => atomic(Atomic::MaxFloat),
         // The adder in the L2 cache flushes denormals, except in gfx942.
-        FLAT_ATOMIC_ADD_F32 | GLOBAL_ATOMIC_ADD_F32 => atomic(Atomic::AddFloat {
-            flush: arch != Architecture::Gfx942,
+        ATOMIC_ADD_F32 => atomic(Atomic::AddFloat {
+            flush: inst.arch != Architecture::Gfx942,
         }),
-        FLAT_ATOMIC_ADD_F64 | GLOBAL_ATOMIC_ADD_F64 => wide(Atomic::AddFloat { flush: false }),
-        FLAT_ATOMIC_PK_ADD_F16 | GLOBAL_ATOMIC_PK_ADD_F16 => {
-            atomic(Atomic::AddPacked { bf16: false })
-        }
-        FLAT_ATOMIC_PK_ADD_BF16 | GLOBAL_ATOMIC_PK_ADD_BF16 => {
-            atomic(Atomic::AddPacked { bf16: true })
-        }
+        ATOMIC_ADD_F64 => atomic(Atomic::AddFloat { flush: false }),
+        ATOMIC_PK_ADD_F16 => atomic(Atomic::AddPacked { bf16: false }),
+        ATOMIC_PK_ADD_BF16 => atomic(Atomic::AddPacked { bf16: true }),
         _ => return Err(Fault::Unknown),
     })
 }
@@ -184,10 +126,7 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
         }
         return Ok(out);
     }
-    let add_thread_id = matches!(
-        inst.op,
-        Op::GLOBAL_LOAD_ADDTID_B32 | Op::GLOBAL_STORE_ADDTID_B32
-    );
+    let add_thread_id = matches!(inst.op, Op::LOAD_ADDTID_B32 | Op::STORE_ADDTID_B32);
     let base = if has_saddr {
         scalar64(wave, inst, saddr)?
     } else {
@@ -214,7 +153,7 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
 }
 
 pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> Result<(), Fault> {
-    let access = access(inst.op, inst.arch)?;
+    let access = access(inst)?;
     let exec = wave.exec();
     let addresses = addresses(wave, inst, exec)?;
     let (reads, writes) = widths(access);
@@ -270,6 +209,8 @@ mod tests {
     use super::*;
     use crate::memory::{Memory, View};
 
+    /// The semantics test compares accesses and most atomic operations with the host's (`memory.hip`, `atomics.hip`).
+    ///
     /// 256 bytes at GPU address 0x10000, 64 bytes of LDS, 32 bytes of private memory per lane.
     struct Fixture {
         bytes: Box<[u32; 64]>,
@@ -317,56 +258,26 @@ mod tests {
         inst
     }
 
+    /// Compiled code loads few signed bytes and half-words, so the semantics test does not see their signs.
     #[test]
-    fn loads_of_every_width() {
+    fn loads_of_parts_of_a_register() {
         use Op::*;
         let mut fixture = Fixture::new(32);
-        fixture.bytes[4..8].copy_from_slice(&[0x8899_aabb, 2, 3, 4]);
+        fixture.bytes[4] = 0x8899_aabb;
         fixture.wave.set_exec(2);
         fixture.address(1, 0x1_0020);
-        for (op, offset, count, expected) in [
-            (GLOBAL_LOAD_U8, -16, 1, [0xbb, 0, 0, 0]),
-            (GLOBAL_LOAD_I8, -16, 1, [0xffff_ffbb, 0, 0, 0]),
-            (GLOBAL_LOAD_U16, -15, 1, [0x99aa, 0, 0, 0]),
-            (GLOBAL_LOAD_I16, -14, 1, [0xffff_8899, 0, 0, 0]),
-            (GLOBAL_LOAD_B32, -16, 1, [0x8899_aabb, 0, 0, 0]),
-            (GLOBAL_LOAD_B64, -16, 2, [0x8899_aabb, 2, 0, 0]),
-            (GLOBAL_LOAD_B96, -16, 3, [0x8899_aabb, 2, 3, 0]),
-            (GLOBAL_LOAD_B128, -16, 4, [0x8899_aabb, 2, 3, 4]),
-            (GLOBAL_LOAD_D16_HI_U8, -16, 1, [0x00bb_7777, 0, 0, 0]),
-            (GLOBAL_LOAD_D16_I8, -16, 1, [0x7777_ffbb, 0, 0, 0]),
-            (GLOBAL_LOAD_D16_B16, -16, 1, [0x7777_aabb, 0, 0, 0]),
+        for (op, offset, expected) in [
+            (LOAD_U8, -16, 0xbb),
+            (LOAD_I8, -16, 0xffff_ffbb),
+            (LOAD_U16, -15, 0x99aa),
+            (LOAD_I16, -14, 0xffff_8899),
+            (LOAD_D16_HI_U8, -16, 0x00bb_7777),
+            (LOAD_D16_I8, -16, 0x7777_ffbb),
+            (LOAD_D16_B16, -16, 0x7777_aabb),
         ] {
             fixture.wave.vgpr[8][1] = 0x7777_7777;
             fixture.run(&memory(op, Encoding::Global, offset)).unwrap();
-            let loaded: Vec<u32> = (8..8 + count).map(|n| fixture.wave.vgpr[n][1]).collect();
-            assert_eq!(loaded, expected[..count], "{op:?}");
-        }
-    }
-
-    #[test]
-    fn stores_of_every_width() {
-        use Op::*;
-        let mut fixture = Fixture::new(32);
-        fixture.wave.set_exec(1);
-        fixture.address(0, 0x1_0000);
-        for (n, value) in [0x1122_3344, 6, 7, 8].into_iter().enumerate() {
-            fixture.wave.vgpr[2 + n][0] = value;
-        }
-        for (op, expected) in [
-            (GLOBAL_STORE_B8, [0x44, 0, 0, 0]),
-            (GLOBAL_STORE_B16, [0x3344, 0, 0, 0]),
-            (GLOBAL_STORE_B32, [0x1122_3344, 0, 0, 0]),
-            (GLOBAL_STORE_B64, [0x1122_3344, 6, 0, 0]),
-            (GLOBAL_STORE_B96, [0x1122_3344, 6, 7, 0]),
-            (GLOBAL_STORE_B128, [0x1122_3344, 6, 7, 8]),
-            (GLOBAL_STORE_D16_HI_B8, [0x22, 0, 0, 0]),
-            (GLOBAL_STORE_D16_HI_B16, [0x1122, 0, 0, 0]),
-        ] {
-            fixture.bytes.fill(0);
-            fixture.run(&memory(op, Encoding::Global, 16)).unwrap();
-            assert_eq!(fixture.bytes[4..8], expected, "{op:?}");
-            assert_eq!(fixture.bytes[8], 0, "{op:?}");
+            assert_eq!(fixture.wave.vgpr[8][1], expected, "{op:?}");
         }
     }
 
@@ -379,53 +290,33 @@ mod tests {
             .wave
             .set_sgpr64(Operand(4), 0x1_0024_u64.wrapping_sub(0xffff_fff0));
         fixture.wave.vgpr[0][40] = 0xffff_ffe8;
-        let mut inst = memory(Op::GLOBAL_LOAD_B32, Encoding::Global, 8);
+        let mut inst = memory(Op::LOAD_B32, Encoding::Global, 8);
         inst.src[2] = Operand(4);
         fixture.run(&inst).unwrap();
         assert_eq!(fixture.wave.vgpr[8][40], 77);
     }
 
     #[test]
-    fn flat_addresses_in_apertures_access_lds_and_private_memory() {
+    fn private_memory_has_a_limit() {
         let mut fixture = Fixture::new(32);
-        fixture.wave.set_exec(0b111);
-        fixture.address(0, 0x1_0040);
-        fixture.address(1, 0x4000_0000_0000_0008);
-        fixture.address(2, 0x5000_0000_0000_000c);
-        fixture.wave.vgpr[2][..3].copy_from_slice(&[5, 6, 7]);
-        let store = memory(Op::FLAT_STORE_B32, Encoding::Flat, 4);
-        fixture.run(&store).unwrap();
-        assert_eq!(fixture.bytes[17], 5);
-        assert_eq!(fixture.lds[12], 6);
-        fixture
-            .run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 4))
-            .unwrap();
-        assert_eq!(fixture.wave.vgpr[8][..3], [5, 6, 7]);
-        // The same private dword with a scratch instruction that has a scalar and a vector offset.
-        let mut scratch = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 4);
-        scratch.src[2] = Operand(4);
-        scratch.flag = true;
-        fixture.wave.sgpr[4] = 8;
-        fixture.wave.vgpr[0][2] = 4;
-        fixture.wave.set_exec(0b100);
-        fixture.run(&scratch).unwrap();
-        assert_eq!(fixture.wave.vgpr[8][2], 7);
-        // Without SVE the vector offset is ignored. The other lane has its own memory.
-        scratch.flag = false;
-        scratch.imm = 8;
         fixture.wave.set_exec(0b110);
-        fixture.run(&scratch).unwrap();
-        assert_eq!(fixture.wave.vgpr[8][1..3], [0, 7]);
-        scratch.imm = 24;
-        assert_eq!(
-            fixture.run(&scratch),
-            Err(Fault::Scratch {
-                offset: 32,
-                size: 4,
-                limit: 32,
-                lane: Some(1),
-            })
-        );
+        let mut scratch = memory(Op::LOAD_B32, Encoding::Scratch, 24);
+        scratch.src[2] = Operand(4);
+        fixture.wave.sgpr[4] = 8;
+        let (offset, size, limit, lane) = (32, 4, 32, Some(1));
+        let fault = Fault::Scratch {
+            offset,
+            size,
+            limit,
+            lane,
+        };
+        assert_eq!(fixture.run(&scratch), Err(fault));
+        // Without SVE the vector offset is ignored, with SVE it is added.
+        fixture.wave.vgpr[0] = [8; 64];
+        scratch.imm = 16;
+        assert_eq!(fixture.run(&scratch), Ok(()));
+        scratch.flag = true;
+        assert!(fixture.run(&scratch).is_err());
     }
 
     #[test]
@@ -436,12 +327,12 @@ mod tests {
         // The offset of a dword of all lanes: 4 bytes in each lane.
         fixture.wave.sgpr[33] = 256;
         fixture.wave.agpr[2][..2].copy_from_slice(&[5, 6]);
-        let mut store = memory(Op::BUFFER_STORE_B32, Encoding::Mubuf, 8);
+        let mut store = memory(Op::STORE_B32, Encoding::Mubuf, 8);
         store.src = [Operand::NONE, Operand::agpr(2), Operand(33)];
         store.dst = Operand::NONE;
         store.dst2 = Operand(4);
         fixture.run(&store).unwrap();
-        let mut load = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 12);
+        let mut load = memory(Op::LOAD_B32, Encoding::Scratch, 12);
         load.arch = Architecture::Gfx942;
         load.src = [Operand::NONE; 3];
         fixture.run(&load).unwrap();
@@ -459,7 +350,7 @@ mod tests {
         let mut fixture = Fixture::new(64);
         fixture.wave.set_exec(1);
         fixture.address(0, 0x5000_0000_0000_0000);
-        let mut load = memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0);
+        let mut load = memory(Op::LOAD_B32, Encoding::Flat, 0);
         load.arch = Architecture::Gfx90a;
         assert_eq!(fixture.run(&load), Err(Fault::Unknown));
         let flat_scratch = Operand::FLAT_SCRATCH;
@@ -474,18 +365,8 @@ mod tests {
         fixture.address(0, 0x1_0000);
         // f16: 1.0 and 2.0, plus 0.5 and -2.0. bf16: the same.
         for (op, old, data, sum) in [
-            (
-                Op::GLOBAL_ATOMIC_PK_ADD_F16,
-                0x4000_3c00,
-                0xc000_3800,
-                0x3e00,
-            ),
-            (
-                Op::GLOBAL_ATOMIC_PK_ADD_BF16,
-                0x4000_3f80,
-                0xc000_3f00,
-                0x3fc0,
-            ),
+            (Op::ATOMIC_PK_ADD_F16, 0x4000_3c00, 0xc000_3800, 0x3e00),
+            (Op::ATOMIC_PK_ADD_BF16, 0x4000_3f80, 0xc000_3f00, 0x3fc0),
         ] {
             fixture.bytes[0] = old;
             fixture.wave.vgpr[2][0] = data;
@@ -497,44 +378,18 @@ mod tests {
     }
 
     #[test]
-    fn atomics_return_the_old_value_only_with_glc() {
+    fn atomics_are_aligned() {
         let mut fixture = Fixture::new(32);
-        fixture.wave.set_exec(0b11);
-        fixture.address(0, 0x1_0000);
-        fixture.address(1, 0x1_0000);
-        fixture.wave.vgpr[2][..2].copy_from_slice(&[5, 6]);
-        let mut add = memory(Op::GLOBAL_ATOMIC_ADD_U32, Encoding::Global, 0);
-        add.dst = Operand::NONE;
-        fixture.run(&add).unwrap();
-        assert_eq!(fixture.bytes[0], 11);
-        add.glc = true;
-        add.dst = Operand::vgpr(8);
-        fixture.run(&add).unwrap();
-        assert_eq!(fixture.bytes[0], 22);
-        assert_eq!(fixture.wave.vgpr[8][..2], [11, 16]);
-        // The operands of compare and swap are the data, then the value to compare with.
-        let mut swap = memory(Op::GLOBAL_ATOMIC_CMPSWAP_B64, Encoding::Global, 8);
-        swap.glc = true;
         fixture.wave.set_exec(1);
-        fixture.bytes[2..4].copy_from_slice(&[1, 2]);
-        for (n, value) in [7, 8, 1, 2].into_iter().enumerate() {
-            fixture.wave.vgpr[2 + n][0] = value;
-        }
-        fixture.run(&swap).unwrap();
-        assert_eq!(fixture.bytes[2..4], [7, 8]);
-        assert_eq!((fixture.wave.vgpr[8][0], fixture.wave.vgpr[9][0]), (1, 2));
-        fixture.run(&swap).unwrap();
-        assert_eq!(fixture.bytes[2..4], [7, 8]);
-        assert_eq!((fixture.wave.vgpr[8][0], fixture.wave.vgpr[9][0]), (7, 8));
         fixture.address(0, 0x1_0002);
-        assert_eq!(
-            fixture.run(&add),
-            Err(Fault::Alignment {
-                address: 0x1_0002,
-                size: 4,
-                lane: Some(0),
-            })
-        );
+        let add = memory(Op::ATOMIC_ADD_U32, Encoding::Global, 0);
+        let (address, size, lane) = (0x1_0002, 4, Some(0));
+        let fault = Fault::Alignment {
+            address,
+            size,
+            lane,
+        };
+        assert_eq!(fixture.run(&add), Err(fault));
     }
 
     #[test]
@@ -544,7 +399,7 @@ mod tests {
         fixture.address(1, 0x1_00fc);
         fixture.address(3, 0x1_00fd);
         assert_eq!(
-            fixture.run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0)),
+            fixture.run(&memory(Op::LOAD_B32, Encoding::Flat, 0)),
             Err(Fault::Memory {
                 address: 0x1_00fd,
                 size: 4,
@@ -553,7 +408,7 @@ mod tests {
             })
         );
         // A register that is not allocated.
-        let mut wide = memory(Op::GLOBAL_LOAD_B128, Encoding::Global, 0);
+        let mut wide = memory(Op::LOAD_B128, Encoding::Global, 0);
         wide.dst = Operand::vgpr(30);
         assert_eq!(fixture.run(&wide), Err(Fault::Vgpr(33)));
     }

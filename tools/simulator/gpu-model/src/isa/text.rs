@@ -436,13 +436,12 @@ fn write_small(f: &mut Formatter, value: u32) -> fmt::Result {
 
 fn write_immediate(f: &mut Formatter, arch: Architecture, kind: Kind, imm: u16) -> fmt::Result {
     match kind {
-        Kind::HWREG if arch.is_gfx9() => hwreg(f, imm, |id| gfx9_hwreg(arch, id)),
         Kind::MSG if arch.is_gfx9() => gfx9_message(f, imm),
         Kind::WAITCNT if arch.is_gfx9() => gfx9_waitcnt(f, imm),
         Kind::GPRIDX => gpr_index_mode(f, imm),
         Kind::HEX => write!(f, "{imm:#x}"),
         Kind::DEC | Kind::LABEL => write!(f, "{imm}"),
-        Kind::HWREG => hwreg(f, imm, gfx11_hwreg),
+        Kind::HWREG => hwreg(f, arch, imm),
         Kind::MSG => message(f, imm),
         Kind::WAITCNT => waitcnt(f, imm),
         Kind::DELAY => delay(f, imm),
@@ -453,53 +452,43 @@ fn write_immediate(f: &mut Formatter, arch: Architecture, kind: Kind, imm: u16) 
     }
 }
 
-fn gfx11_hwreg(id: u16) -> &'static str {
-    match id {
-        1 => "MODE",
-        2 => "STATUS",
-        3 => "TRAPSTS",
-        5 => "GPR_ALLOC",
-        6 => "LDS_ALLOC",
-        7 => "IB_STS",
-        15 => "SH_MEM_BASES",
-        18 => "PERF_SNAPSHOT_PC_LO",
-        19 => "PERF_SNAPSHOT_PC_HI",
-        20 => "FLAT_SCR_LO",
-        21 => "FLAT_SCR_HI",
-        23 => "HW_ID1",
-        24 => "HW_ID2",
-        27 => "PERF_SNAPSHOT_DATA",
-        29 => "SHADER_CYCLES",
+/// The name of a hardware register, or nothing.
+fn hwreg_name(arch: Architecture, id: u16) -> &'static str {
+    use Architecture::{Gfx11, Gfx942};
+    match (arch, id) {
+        (_, 1) => "MODE",
+        (_, 2) => "STATUS",
+        (_, 3) => "TRAPSTS",
+        (_, 5) => "GPR_ALLOC",
+        (_, 6) => "LDS_ALLOC",
+        (_, 7) => "IB_STS",
+        (_, 15) => "SH_MEM_BASES",
+        (Gfx11, 18) => "PERF_SNAPSHOT_PC_LO",
+        (Gfx11, 19) => "PERF_SNAPSHOT_PC_HI",
+        (Gfx11, 20) => "FLAT_SCR_LO",
+        (Gfx11, 21) => "FLAT_SCR_HI",
+        (Gfx11, 23) => "HW_ID1",
+        (Gfx11, 24) => "HW_ID2",
+        (Gfx11, 27) => "PERF_SNAPSHOT_DATA",
+        (Gfx11, 29) => "SHADER_CYCLES",
+        (Gfx11, _) => "",
+        (_, 4) => "HW_ID",
+        (_, 16) => "TBA_LO",
+        (_, 17) => "TBA_HI",
+        (_, 18) => "TMA_LO",
+        (_, 19) => "TMA_HI",
+        (Gfx942, 20) => "XCC_ID",
+        (Gfx942, 21) => "SQ_PERF_SNAPSHOT_DATA",
+        (Gfx942, 22) => "SQ_PERF_SNAPSHOT_DATA1",
+        (Gfx942, 23) => "SQ_PERF_SNAPSHOT_PC_LO",
+        (Gfx942, 24) => "SQ_PERF_SNAPSHOT_PC_HI",
         _ => "",
     }
 }
 
-fn gfx9_hwreg(arch: Architecture, id: u16) -> &'static str {
-    match id {
-        1 => "MODE",
-        2 => "STATUS",
-        3 => "TRAPSTS",
-        4 => "HW_ID",
-        5 => "GPR_ALLOC",
-        6 => "LDS_ALLOC",
-        7 => "IB_STS",
-        15 => "SH_MEM_BASES",
-        16 => "TBA_LO",
-        17 => "TBA_HI",
-        18 => "TMA_LO",
-        19 => "TMA_HI",
-        20 if arch == Architecture::Gfx942 => "XCC_ID",
-        21 if arch == Architecture::Gfx942 => "SQ_PERF_SNAPSHOT_DATA",
-        22 if arch == Architecture::Gfx942 => "SQ_PERF_SNAPSHOT_DATA1",
-        23 if arch == Architecture::Gfx942 => "SQ_PERF_SNAPSHOT_PC_LO",
-        24 if arch == Architecture::Gfx942 => "SQ_PERF_SNAPSHOT_PC_HI",
-        _ => "",
-    }
-}
-
-fn hwreg(f: &mut Formatter, imm: u16, name: impl Fn(u16) -> &'static str) -> fmt::Result {
+fn hwreg(f: &mut Formatter, arch: Architecture, imm: u16) -> fmt::Result {
     let (id, offset, size) = (imm & 63, imm >> 6 & 31, (imm >> 11) + 1);
-    let name = name(id);
+    let name = hwreg_name(arch, id);
     if name.is_empty() {
         write!(f, "hwreg({id}")?;
     } else {

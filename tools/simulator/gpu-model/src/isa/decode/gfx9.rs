@@ -406,10 +406,8 @@ fn flat(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     d.inst.slc = bit(word, 17);
     d.inst.dlc = bit(word, 25);
     // LLVM does not have the scope bit of the first float atomics.
-    let single = matches!(
-        d.spec.op,
-        Op::GLOBAL_ATOMIC_ADD_F32 | Op::GLOBAL_ATOMIC_PK_ADD_F16
-    );
+    let single =
+        enc == Encoding::Global && matches!(d.spec.op, Op::ATOMIC_ADD_F32 | Op::ATOMIC_PK_ADD_F16);
     let double = d.spec.name.ends_with("_F64");
     let without_scope = match arch {
         Architecture::Gfx90a => single || double,

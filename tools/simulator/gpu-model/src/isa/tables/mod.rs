@@ -1,5 +1,5 @@
 //! The operations of each architecture, with their opcodes and operands. Decoder, assembly text and executors use these
-//! tables. [`rows`] has one row for all architectures; the tables are expanded from it at compile time.
+//! tables. [`rows`] has one row for all architectures; an architecture's table is expanded from it before its first use.
 
 mod kind;
 mod rows;
@@ -9,51 +9,37 @@ pub use kind::{Kind, flag};
 pub use rows::Op;
 pub use spec::Spec;
 
+use std::sync::OnceLock;
+
 use super::architecture::Architecture;
 use super::encoding::Encoding;
 use rows::{OTHERS, ROWS};
 
-/// The rows of an architecture. The other elements are `None`.
-type Specs = [Option<Spec>; ROWS.len() + OTHERS.len()];
-
-const fn specs(arch: Architecture) -> Specs {
-    let mut specs = [const { None }; ROWS.len() + OTHERS.len()];
-    let mut i = 0;
-    while i < specs.len() {
-        let row = if i < ROWS.len() {
-            &ROWS[i]
-        } else {
-            &OTHERS[i - ROWS.len()]
-        };
-        specs[i] = Spec::new(row, arch);
-        i += 1;
-    }
-    specs
-}
-
 /// The operations of an architecture, by opcode and by operation.
 struct Table {
-    by_code: [[Option<&'static Spec>; 1024]; Encoding::COUNT],
-    by_op: [Option<&'static Spec>; Op::ALL.len()],
+    specs: &'static [Spec],
+    by_code: Vec<[Option<&'static Spec>; 1024]>,
+    by_op: Vec<Option<&'static Spec>>,
 }
 
 impl Table {
-    const fn new(specs: &'static Specs) -> Table {
+    fn new(arch: Architecture) -> Table {
+        let rows = [ROWS, OTHERS].into_iter().flatten().copied().flatten();
+        let specs: Vec<Spec> = rows
+            .flat_map(|row| (0..row.ops.len()).filter_map(move |i| Spec::new(row, i, arch)))
+            .collect();
         let mut table = Table {
-            by_code: [[None; 1024]; Encoding::COUNT],
-            by_op: [None; Op::ALL.len()],
+            specs: specs.leak(),
+            by_code: vec![[None; 1024]; Encoding::COUNT],
+            by_op: vec![None; Op::ALL.len()],
         };
-        let mut i = 0;
-        while i < specs.len() {
-            if let Some(row) = &specs[i] {
-                let code = &mut table.by_code[row.format as usize][row.code as usize];
-                assert!(code.is_none(), "two rows with one opcode");
-                *code = Some(row);
-                let op = &mut table.by_op[row.op as usize];
-                assert!(op.is_none(), "two rows with one operation");
-                *op = Some(row);
-            }
-            i += 1;
+        for spec in table.specs {
+            let code = &mut table.by_code[spec.format as usize][usize::from(spec.code)];
+            assert!(code.is_none(), "two rows with one opcode: {spec:?}");
+            *code = Some(spec);
+            let first = *table.by_op[spec.op as usize].get_or_insert(spec);
+            let unique = first == spec || first.format != spec.format;
+            assert!(unique, "two rows with one operation: {spec:?}");
         }
         table
     }
@@ -61,27 +47,18 @@ impl Table {
 
 impl Architecture {
     fn table(self) -> &'static Table {
-        static SPECS: [Specs; 3] = [
-            specs(Architecture::Gfx11),
-            specs(Architecture::Gfx90a),
-            specs(Architecture::Gfx942),
-        ];
-        static TABLES: [Table; 3] = [
-            Table::new(&SPECS[0]),
-            Table::new(&SPECS[1]),
-            Table::new(&SPECS[2]),
-        ];
-        &TABLES[self as usize]
+        static TABLES: [OnceLock<Table>; 3] = [const { OnceLock::new() }; 3];
+        TABLES[self as usize].get_or_init(|| Table::new(self))
     }
 
-    /// The operation's row, if the architecture has the operation.
+    /// The operation's first row, if the architecture has the operation.
     pub fn row(self, op: Op) -> Option<&'static Spec> {
         self.table().by_op[op as usize]
     }
 
     /// The rows of all operations of the architecture.
     pub fn rows(self) -> impl Iterator<Item = &'static Spec> {
-        self.table().by_op.iter().filter_map(|row| *row)
+        self.table().specs.iter()
     }
 
     /// The row with this opcode in the format's table.

@@ -1,12 +1,14 @@
 //! The rows of all operations.
 //!
-//! The syntax of a row is `gfx11 gfx90a gfx942 NAME: destinations = sources | flags;`.
+//! The syntax of a row is `gfx11 gfx90a gfx942 NAME: destinations = sources | flags;`, below the formats that have it.
+//! `Mubuf(gfx9)`: only gfx9 has the rows in this format.
 //!
 //! - Opcodes: one per architecture, from chapter 15 of the RDNA3 guide and chapter 12 of the guides of MI200 and MI300. `_` if
 //!   the architecture, or LLVM's assembler for it, does not have the operation.
 //! - Name: LLVM's mnemonic for gfx11, or else for gfx942. `(gfx9 MNEMONIC)` after it is the mnemonic for gfx90a and gfx942 if it
-//!   is another one, `(gfx90a MNEMONIC)` the mnemonic only for gfx90a.
-//! - Operands, in the assembler's order.
+//!   is another one, `(gfx90a MNEMONIC)` the mnemonic only for gfx90a. The names of FLAT, GLOBAL, SCRATCH and MUBUF are without
+//!   the format's prefix. A row with several names has operations with consecutive opcodes, from the given ones on.
+//! - Operands, in the assembler's order. `ADDRESS` has the width of the format's addresses.
 //! - Flags of all architectures, then `(gfx11 FLAGS)` or `(gfx9 FLAGS)`, the flags of one generation.
 //!
 //! The `_e64` forms of VOP1, VOP2 and VOPC do not have rows. Their VOP3 opcodes are the row's opcode plus 0x180 (gfx9: 0x140),
@@ -18,13 +20,13 @@
 use super::super::encoding::Encoding;
 use super::kind::{Kind, flag};
 
-/// A row: an operation of one or several architectures.
+/// A row: operations of one or several architectures, with consecutive opcodes.
 pub(super) struct Row {
-    pub op: Op,
-    /// For each architecture, the mnemonic in upper case without encoding suffix.
-    pub names: [&'static str; 3],
+    pub ops: &'static [Op],
+    /// For each architecture, the mnemonics in upper case without encoding suffix.
+    pub names: [&'static [&'static str]; 3],
     pub format: Encoding,
-    /// For each architecture, the opcode.
+    /// For each architecture, the opcode of the first operation.
     pub codes: [Option<u16>; 3],
     pub dst: [Kind; 2],
     pub src: [Kind; 3],
@@ -44,51 +46,73 @@ const fn padded<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
 }
 
 macro_rules! rows {
-    ($table:ident $($format:ident { $(
-        $gfx11:tt $gfx90a:tt $gfx942:tt $name:ident $(($of:ident $mnemonic:ident))? :
-        $($dst:ident)* = $($src:ident)* $(| $($flag:ident)* $(($only:ident $($its:ident)+))?)? ;
-    )* })*) => {
-        pub(super) const $table: &[Row] = &[$($(Row {
-            op: Op::$name,
-            names: rows!(@names $name $($of $mnemonic)?),
-            format: Encoding::$format,
-            codes: [rows!(@code $gfx11), rows!(@code $gfx90a), rows!(@code $gfx942)],
-            dst: padded(&[$(Kind::$dst),*]),
-            src: padded(&[$(Kind::$src),*]),
-            flags: [
-                0 $($(| flag::$flag)* $($(| rows!(@gfx11 $only flag::$its))+)?)?,
-                0 $($(| flag::$flag)* $($(| rows!(@gfx9 $only flag::$its))+)?)?,
-            ],
-        },)*)*];
-        rows!(@enum $table $($($name)*)*);
+    ($table:ident $($($format:ident $(($has:ident))?)+ => $rows:tt)*) => {
+        /// The rows of each format.
+        pub(super) const $table: &[&[Row]] = &[$($(rows!(@format $format [$($has)?] $rows)),+),*];
+        rows!(@enum $table $($rows)*);
     };
-    (@names $name:ident) => { [stringify!($name); 3] };
-    (@names $name:ident gfx9 $other:ident) => { [stringify!($name), stringify!($other), stringify!($other)] };
-    (@names $name:ident gfx90a $other:ident) => { [stringify!($name), stringify!($other), stringify!($name)] };
+    (@format $format:ident $has:tt { $(
+        $gfx11:tt $gfx90a:tt $gfx942:tt $($name:ident)+ $(($of:ident $mnemonic:ident))? :
+        $($dst:ident)* = $($src:ident)* $(| $($flag:ident)* $(($only:ident $($its:ident)+))?)? ;
+    )* }) => {
+        &[$(Row {
+            ops: &[$(Op::$name),+],
+            names: rows!(@names $format [$($name)+] $($of $mnemonic)?),
+            format: Encoding::$format,
+            codes: [rows!(@gfx11 $has $gfx11), rows!(@code $gfx90a), rows!(@code $gfx942)],
+            dst: padded(&[$(Kind::$dst),*]),
+            src: padded(&[$(rows!(@kind $format $src)),*]),
+            flags: [
+                0 $($(| flag::$flag)* $($(| rows!(@flag gfx11 $only flag::$its))+)?)?,
+                0 $($(| flag::$flag)* $($(| rows!(@flag gfx9 $only flag::$its))+)?)?,
+            ],
+        }),*]
+    };
+    (@names $format:ident $names:tt) => { [rows!(@list $format $names); 3] };
+    (@names $format:ident $names:tt gfx9 $other:ident) => {
+        [rows!(@list $format $names), rows!(@list $format [$other]), rows!(@list $format [$other])]
+    };
+    (@names $format:ident $names:tt gfx90a $other:ident) => {
+        [rows!(@list $format $names), rows!(@list $format [$other]), rows!(@list $format $names)]
+    };
+    (@list $format:ident [$($name:ident)+]) => { &[$(concat!(rows!(@prefix $format), stringify!($name))),+] };
+    (@prefix Flat) => { "FLAT_" };
+    (@prefix Global) => { "GLOBAL_" };
+    (@prefix Scratch) => { "SCRATCH_" };
+    (@prefix Mubuf) => { "BUFFER_" };
+    (@prefix $other:ident) => { "" };
+    (@kind Flat ADDRESS) => { Kind::B64 };
+    (@kind Global ADDRESS) => { Kind::B64 };
+    (@kind $format:ident ADDRESS) => { Kind::B32 };
+    (@kind $format:ident $kind:ident) => { Kind::$kind };
+    (@gfx11 [gfx9] $code:tt) => { None };
+    (@gfx11 [] $code:tt) => { rows!(@code $code) };
     (@code _) => { None };
     (@code $code:literal) => { Some($code) };
-    (@gfx11 gfx11 $flag:path) => { $flag };
-    (@gfx9 gfx9 $flag:path) => { $flag };
-    (@$of:ident $only:ident $flag:path) => { 0 };
-    (@enum ROWS $($name:ident)*) => {
-        /// An operation: its mnemonic without encoding suffix. If LLVM has several mnemonics for it, the mnemonic for gfx11,
-        /// or for gfx942.
+    (@flag gfx11 gfx11 $flag:path) => { $flag };
+    (@flag gfx9 gfx9 $flag:path) => { $flag };
+    (@flag $of:ident $only:ident $flag:path) => { 0 };
+    (@enum ROWS $({ $(
+        $gfx11:tt $gfx90a:tt $gfx942:tt $($name:ident)+ $(($($mnemonic:tt)*))? : $($dst:ident)* = $($src:ident)* $(| $($flag:ident)* $(($($only:ident)+))?)? ;
+    )* })*) => {
+        /// An operation: its mnemonic without encoding suffix, and without the prefix for FLAT, GLOBAL, SCRATCH or MUBUF. If
+        /// LLVM has several mnemonics for it, the mnemonic for gfx11, or for gfx942.
         #[expect(non_camel_case_types)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
-        pub enum Op { $($name,)* }
+        pub enum Op { $($($($name,)+)*)* }
 
         impl Op {
             /// All operations.
-            pub const ALL: &[Op] = &[$(Op::$name,)*];
+            pub const ALL: &[Op] = &[$($($(Op::$name,)+)*)*];
         }
     };
-    (@enum OTHERS $($name:ident)*) => {};
+    (@enum OTHERS $($rows:tt)*) => {};
 }
 
 rows! {
     ROWS
-    Sop1 {
+    Sop1 => {
         0x00 0x00 0x00 S_MOV_B32: B32 = B32;
         0x01 0x01 0x01 S_MOV_B64: B64 = B64;
         0x02 0x02 0x02 S_CMOV_B32: B32 = B32;
@@ -158,7 +182,7 @@ rows! {
         _    0x0f 0x0f S_FF0_I32_B64: I32 = U64;
         _    0x32 0x32 S_SET_GPR_IDX_IDX: = B32;
     }
-    Sop2 {
+    Sop2 => {
         0x00 0x00 0x00 S_ADD_U32: U32 = U32 U32;
         0x01 0x01 0x01 S_SUB_U32: U32 = U32 U32;
         0x02 0x02 0x02 S_ADD_I32: I32 = I32 I32;
@@ -172,10 +196,7 @@ rows! {
         0x0b 0x1f 0x1f S_LSHR_B64: U64 = U64 U32;
         0x0c 0x20 0x20 S_ASHR_I32: I32 = I32 U32;
         0x0d 0x21 0x21 S_ASHR_I64: I64 = I64 U32;
-        0x0e 0x2e 0x2e S_LSHL1_ADD_U32: U32 = U32 U32;
-        0x0f 0x2f 0x2f S_LSHL2_ADD_U32: U32 = U32 U32;
-        0x10 0x30 0x30 S_LSHL3_ADD_U32: U32 = U32 U32;
-        0x11 0x31 0x31 S_LSHL4_ADD_U32: U32 = U32 U32;
+        0x0e 0x2e 0x2e S_LSHL1_ADD_U32 S_LSHL2_ADD_U32 S_LSHL3_ADD_U32 S_LSHL4_ADD_U32: U32 = U32 U32;
         0x12 0x06 0x06 S_MIN_I32: I32 = I32 I32;
         0x13 0x07 0x07 S_MIN_U32: U32 = U32 U32;
         0x14 0x08 0x08 S_MAX_I32: I32 = I32 I32;
@@ -212,43 +233,22 @@ rows! {
         0x34 0x34 0x34 S_PACK_HH_B32_B16: B32 = B32 B32;
         0x35 _    _    S_PACK_HL_B32_B16: B32 = B32 B32;
     }
-    Sopc {
-        0x00 0x00 0x00 S_CMP_EQ_I32: = I32 I32;
-        0x01 0x01 0x01 S_CMP_LG_I32: = I32 I32;
-        0x02 0x02 0x02 S_CMP_GT_I32: = I32 I32;
-        0x03 0x03 0x03 S_CMP_GE_I32: = I32 I32;
-        0x04 0x04 0x04 S_CMP_LT_I32: = I32 I32;
-        0x05 0x05 0x05 S_CMP_LE_I32: = I32 I32;
-        0x06 0x06 0x06 S_CMP_EQ_U32: = U32 U32;
-        0x07 0x07 0x07 S_CMP_LG_U32: = U32 U32;
-        0x08 0x08 0x08 S_CMP_GT_U32: = U32 U32;
-        0x09 0x09 0x09 S_CMP_GE_U32: = U32 U32;
-        0x0a 0x0a 0x0a S_CMP_LT_U32: = U32 U32;
-        0x0b 0x0b 0x0b S_CMP_LE_U32: = U32 U32;
+    Sopc => {
+        0x00 0x00 0x00 S_CMP_EQ_I32 S_CMP_LG_I32 S_CMP_GT_I32 S_CMP_GE_I32 S_CMP_LT_I32 S_CMP_LE_I32: = I32 I32;
+        0x06 0x06 0x06 S_CMP_EQ_U32 S_CMP_LG_U32 S_CMP_GT_U32 S_CMP_GE_U32 S_CMP_LT_U32 S_CMP_LE_U32: = U32 U32;
         0x0c 0x0c 0x0c S_BITCMP0_B32: = U32 U32;
         0x0d 0x0d 0x0d S_BITCMP1_B32: = U32 U32;
         0x0e 0x0e 0x0e S_BITCMP0_B64: = U64 U32;
         0x0f 0x0f 0x0f S_BITCMP1_B64: = U64 U32;
-        0x10 0x12 0x12 S_CMP_EQ_U64: = U64 U64;
-        0x11 0x13 0x13 S_CMP_LG_U64: = U64 U64;
+        0x10 0x12 0x12 S_CMP_EQ_U64 S_CMP_LG_U64: = U64 U64;
         _    0x11 0x11 S_SET_GPR_IDX_ON: = B32 GPRIDX;
     }
-    Sopk {
+    Sopk => {
         0x00 0x00 0x00 S_MOVK_I32: B32 = HEX;
         0x01 _    _    S_VERSION: = HEX;
         0x02 0x01 0x01 S_CMOVK_I32: B32 = HEX;
-        0x03 0x02 0x02 S_CMPK_EQ_I32: = I32 HEX;
-        0x04 0x03 0x03 S_CMPK_LG_I32: = I32 HEX;
-        0x05 0x04 0x04 S_CMPK_GT_I32: = I32 HEX;
-        0x06 0x05 0x05 S_CMPK_GE_I32: = I32 HEX;
-        0x07 0x06 0x06 S_CMPK_LT_I32: = I32 HEX;
-        0x08 0x07 0x07 S_CMPK_LE_I32: = I32 HEX;
-        0x09 0x08 0x08 S_CMPK_EQ_U32: = U32 HEX;
-        0x0a 0x09 0x09 S_CMPK_LG_U32: = U32 HEX;
-        0x0b 0x0a 0x0a S_CMPK_GT_U32: = U32 HEX;
-        0x0c 0x0b 0x0b S_CMPK_GE_U32: = U32 HEX;
-        0x0d 0x0c 0x0c S_CMPK_LT_U32: = U32 HEX;
-        0x0e 0x0d 0x0d S_CMPK_LE_U32: = U32 HEX;
+        0x03 0x02 0x02 S_CMPK_EQ_I32 S_CMPK_LG_I32 S_CMPK_GT_I32 S_CMPK_GE_I32 S_CMPK_LT_I32 S_CMPK_LE_I32: = I32 HEX;
+        0x09 0x08 0x08 S_CMPK_EQ_U32 S_CMPK_LG_U32 S_CMPK_GT_U32 S_CMPK_GE_U32 S_CMPK_LT_U32 S_CMPK_LE_U32: = U32 HEX;
         0x0f 0x0e 0x0e S_ADDK_I32: B32 = HEX;
         0x10 0x0f 0x0f S_MULK_I32: B32 = HEX;
         0x11 0x11 0x11 S_GETREG_B32: B32 = HWREG;
@@ -257,12 +257,9 @@ rows! {
         0x14 0x15 0x15 S_CALL_B64: B64 = LABEL;
         0x16 _    _    S_SUBVECTOR_LOOP_BEGIN: B32 = LABEL;
         0x17 _    _    S_SUBVECTOR_LOOP_END: B32 = LABEL;
-        0x18 _    _    S_WAITCNT_VSCNT: = NULL HEX;
-        0x19 _    _    S_WAITCNT_VMCNT: = NULL HEX;
-        0x1a _    _    S_WAITCNT_EXPCNT: = NULL HEX;
-        0x1b _    _    S_WAITCNT_LGKMCNT: = NULL HEX;
+        0x18 _    _    S_WAITCNT_VSCNT S_WAITCNT_VMCNT S_WAITCNT_EXPCNT S_WAITCNT_LGKMCNT: = NULL HEX;
     }
-    Sopp {
+    Sopp => {
         0x00 0x00 0x00 S_NOP: = IMM;
         0x01 0x0b 0x0b S_SETKILL: = IMM;
         0x02 0x0d 0x0d S_SETHALT: = IMM;
@@ -279,16 +276,10 @@ rows! {
         0x12 _    _    S_DENORM_MODE: = IMM;
         0x1f _    _    S_CODE_END: =;
         0x20 0x02 0x02 S_BRANCH: = LABEL;
-        0x21 0x04 0x04 S_CBRANCH_SCC0: = LABEL;
-        0x22 0x05 0x05 S_CBRANCH_SCC1: = LABEL;
-        0x23 0x06 0x06 S_CBRANCH_VCCZ: = LABEL;
-        0x24 0x07 0x07 S_CBRANCH_VCCNZ: = LABEL;
-        0x25 0x08 0x08 S_CBRANCH_EXECZ: = LABEL;
-        0x26 0x09 0x09 S_CBRANCH_EXECNZ: = LABEL;
-        0x27 0x17 0x17 S_CBRANCH_CDBGSYS: = LABEL;
-        0x28 0x18 0x18 S_CBRANCH_CDBGUSER: = LABEL;
-        0x29 0x19 0x19 S_CBRANCH_CDBGSYS_OR_USER: = LABEL;
-        0x2a 0x1a 0x1a S_CBRANCH_CDBGSYS_AND_USER: = LABEL;
+        0x21 0x04 0x04 S_CBRANCH_SCC0 S_CBRANCH_SCC1 S_CBRANCH_VCCZ S_CBRANCH_VCCNZ S_CBRANCH_EXECZ
+                       S_CBRANCH_EXECNZ: = LABEL;
+        0x27 0x17 0x17 S_CBRANCH_CDBGSYS S_CBRANCH_CDBGUSER S_CBRANCH_CDBGSYS_OR_USER
+                       S_CBRANCH_CDBGSYS_AND_USER: = LABEL;
         0x30 0x01 0x01 S_ENDPGM: = DEC;
         0x31 0x1b 0x1b S_ENDPGM_SAVED: =;
         0x32 0x1e 0x1e S_ENDPGM_ORDERED_PS_DONE: =;
@@ -305,7 +296,7 @@ rows! {
         _    0x1c 0x1c S_SET_GPR_IDX_OFF: =;
         _    0x1d 0x1d S_SET_GPR_IDX_MODE: = GPRIDX;
     }
-    Smem {
+    Smem => {
         0x00 0x00 0x00 S_LOAD_B32 (gfx9 S_LOAD_DWORD): B32 = B64 B32;
         0x01 0x01 0x01 S_LOAD_B64 (gfx9 S_LOAD_DWORDX2): B64 = B64 B32;
         0x02 0x02 0x02 S_LOAD_B128 (gfx9 S_LOAD_DWORDX4): B128 = B64 B32;
@@ -324,38 +315,7 @@ rows! {
         _    0x24 0x24 S_MEMTIME: B64 =;
         _    0x25 0x25 S_MEMREALTIME: B64 =;
     }
-    Mubuf {
-        0x2b _    _    BUFFER_GL0_INV: =;
-        0x2c _    _    BUFFER_GL1_INV: =;
-        _    0x10 0x10 BUFFER_LOAD_U8 (gfx9 BUFFER_LOAD_UBYTE): B32 = B32;
-        _    0x11 0x11 BUFFER_LOAD_I8 (gfx9 BUFFER_LOAD_SBYTE): B32 = B32;
-        _    0x12 0x12 BUFFER_LOAD_U16 (gfx9 BUFFER_LOAD_USHORT): B32 = B32;
-        _    0x13 0x13 BUFFER_LOAD_I16 (gfx9 BUFFER_LOAD_SSHORT): B32 = B32;
-        _    0x14 0x14 BUFFER_LOAD_B32 (gfx9 BUFFER_LOAD_DWORD): B32 = B32;
-        _    0x15 0x15 BUFFER_LOAD_B64 (gfx9 BUFFER_LOAD_DWORDX2): B64 = B32;
-        _    0x16 0x16 BUFFER_LOAD_B96 (gfx9 BUFFER_LOAD_DWORDX3): B96 = B32;
-        _    0x17 0x17 BUFFER_LOAD_B128 (gfx9 BUFFER_LOAD_DWORDX4): B128 = B32;
-        _    0x18 0x18 BUFFER_STORE_B8 (gfx9 BUFFER_STORE_BYTE): = B32 B32;
-        _    0x19 0x19 BUFFER_STORE_D16_HI_B8 (gfx9 BUFFER_STORE_BYTE_D16_HI): = B32 B32;
-        _    0x1a 0x1a BUFFER_STORE_B16 (gfx9 BUFFER_STORE_SHORT): = B32 B32;
-        _    0x1b 0x1b BUFFER_STORE_D16_HI_B16 (gfx9 BUFFER_STORE_SHORT_D16_HI): = B32 B32;
-        _    0x1c 0x1c BUFFER_STORE_B32 (gfx9 BUFFER_STORE_DWORD): = B32 B32;
-        _    0x1d 0x1d BUFFER_STORE_B64 (gfx9 BUFFER_STORE_DWORDX2): = B32 B64;
-        _    0x1e 0x1e BUFFER_STORE_B96 (gfx9 BUFFER_STORE_DWORDX3): = B32 B96;
-        _    0x1f 0x1f BUFFER_STORE_B128 (gfx9 BUFFER_STORE_DWORDX4): = B32 B128;
-        _    0x20 0x20 BUFFER_LOAD_D16_U8 (gfx9 BUFFER_LOAD_UBYTE_D16): B32 = B32;
-        _    0x21 0x21 BUFFER_LOAD_D16_HI_U8 (gfx9 BUFFER_LOAD_UBYTE_D16_HI): B32 = B32;
-        _    0x22 0x22 BUFFER_LOAD_D16_I8 (gfx9 BUFFER_LOAD_SBYTE_D16): B32 = B32;
-        _    0x23 0x23 BUFFER_LOAD_D16_HI_I8 (gfx9 BUFFER_LOAD_SBYTE_D16_HI): B32 = B32;
-        _    0x24 0x24 BUFFER_LOAD_D16_B16 (gfx9 BUFFER_LOAD_SHORT_D16): B32 = B32;
-        _    0x25 0x25 BUFFER_LOAD_D16_HI_B16 (gfx9 BUFFER_LOAD_SHORT_D16_HI): B32 = B32;
-        _    0x28 0x28 BUFFER_WBL2: =;
-        _    0x29 _    BUFFER_INVL2: =;
-        _    _    0x29 BUFFER_INV: =;
-        _    0x3e _    BUFFER_WBINVL1: =;
-        _    0x3f _    BUFFER_WBINVL1_VOL: =;
-    }
-    Vop1 {
+    Vop1 => {
         0x00 0x00 0x00 V_NOP: = | (gfx11 NO_DPP);
         0x01 0x01 0x01 V_MOV_B32: B32 = B32;
         0x02 0x02 0x02 V_READFIRSTLANE_B32: S32 = V32 | NO_E64 NO_DPP NO_SDWA;
@@ -372,24 +332,13 @@ rows! {
         0x0e 0x0e 0x0e V_CVT_OFF_F32_I4: F32 = I32;
         0x0f 0x0f 0x0f V_CVT_F32_F64: F32 = F64 | (gfx9 DPP);
         0x10 0x10 0x10 V_CVT_F64_F32: F64 = F32 | (gfx9 DPP);
-        0x11 0x11 0x11 V_CVT_F32_UBYTE0: F32 = U32;
-        0x12 0x12 0x12 V_CVT_F32_UBYTE1: F32 = U32;
-        0x13 0x13 0x13 V_CVT_F32_UBYTE2: F32 = U32;
-        0x14 0x14 0x14 V_CVT_F32_UBYTE3: F32 = U32;
+        0x11 0x11 0x11 V_CVT_F32_UBYTE0 V_CVT_F32_UBYTE1 V_CVT_F32_UBYTE2 V_CVT_F32_UBYTE3: F32 = U32;
         0x15 0x15 0x15 V_CVT_U32_F64: U32 = F64 | CLAMP OMOD (gfx9 DPP);
         0x16 0x16 0x16 V_CVT_F64_U32: F64 = U32 | (gfx9 DPP);
-        0x17 0x17 0x17 V_TRUNC_F64: F64 = F64 | (gfx9 DPP);
-        0x18 0x18 0x18 V_CEIL_F64: F64 = F64 | (gfx9 DPP);
-        0x19 0x19 0x19 V_RNDNE_F64: F64 = F64 | (gfx9 DPP);
-        0x1a 0x1a 0x1a V_FLOOR_F64: F64 = F64 | (gfx9 DPP);
+        0x17 0x17 0x17 V_TRUNC_F64 V_CEIL_F64 V_RNDNE_F64 V_FLOOR_F64: F64 = F64 | (gfx9 DPP);
         0x1b _    _    V_PIPEFLUSH: = | NO_DPP;
         0x1c _    _    V_MOV_B16: B16 = B16;
-        0x20 0x1b 0x1b V_FRACT_F32: F32 = F32;
-        0x21 0x1c 0x1c V_TRUNC_F32: F32 = F32;
-        0x22 0x1d 0x1d V_CEIL_F32: F32 = F32;
-        0x23 0x1e 0x1e V_RNDNE_F32: F32 = F32;
-        0x24 0x1f 0x1f V_FLOOR_F32: F32 = F32;
-        0x25 0x20 0x20 V_EXP_F32: F32 = F32;
+        0x20 0x1b 0x1b V_FRACT_F32 V_TRUNC_F32 V_CEIL_F32 V_RNDNE_F32 V_FLOOR_F32 V_EXP_F32: F32 = F32;
         0x27 0x21 0x21 V_LOG_F32: F32 = F32;
         0x2a 0x22 0x22 V_RCP_F32: F32 = F32;
         0x2b 0x23 0x23 V_RCP_IFLAG_F32: F32 = F32;
@@ -418,20 +367,9 @@ rows! {
         0x51 0x3a 0x3a V_CVT_F16_I16: F16 = I16;
         0x52 0x3b 0x3b V_CVT_U16_F16: U16 = F16 | CLAMP OMOD;
         0x53 0x3c 0x3c V_CVT_I16_F16: I16 = F16 | CLAMP OMOD;
-        0x54 0x3d 0x3d V_RCP_F16: F16 = F16;
-        0x55 0x3e 0x3e V_SQRT_F16: F16 = F16;
-        0x56 0x3f 0x3f V_RSQ_F16: F16 = F16;
-        0x57 0x40 0x40 V_LOG_F16: F16 = F16;
-        0x58 0x41 0x41 V_EXP_F16: F16 = F16;
-        0x59 0x42 0x42 V_FREXP_MANT_F16: F16 = F16;
+        0x54 0x3d 0x3d V_RCP_F16 V_SQRT_F16 V_RSQ_F16 V_LOG_F16 V_EXP_F16 V_FREXP_MANT_F16: F16 = F16;
         0x5a 0x43 0x43 V_FREXP_EXP_I16_F16: I16 = F16 | CLAMP OMOD;
-        0x5b 0x44 0x44 V_FLOOR_F16: F16 = F16;
-        0x5c 0x45 0x45 V_CEIL_F16: F16 = F16;
-        0x5d 0x46 0x46 V_TRUNC_F16: F16 = F16;
-        0x5e 0x47 0x47 V_RNDNE_F16: F16 = F16;
-        0x5f 0x48 0x48 V_FRACT_F16: F16 = F16;
-        0x60 0x49 0x49 V_SIN_F16: F16 = F16;
-        0x61 0x4a 0x4a V_COS_F16: F16 = F16;
+        0x5b 0x44 0x44 V_FLOOR_F16 V_CEIL_F16 V_TRUNC_F16 V_RNDNE_F16 V_FRACT_F16 V_SIN_F16 V_COS_F16: F16 = F16;
         0x62 0x4f 0x4f V_SAT_PK_U8_I16: B16 = PKI16;
         0x63 0x4d 0x4d V_CVT_NORM_I16_F16: I16 = F16 | CLAMP OMOD;
         0x64 0x4e 0x4e V_CVT_NORM_U16_F16: U16 = F16 | CLAMP OMOD;
@@ -452,7 +390,7 @@ rows! {
         _    _    0x56 V_CVT_PK_F32_FP8: PKF32 = B32 | DPP SDWA;
         _    _    0x57 V_CVT_PK_F32_BF8: PKF32 = B32 | DPP SDWA;
     }
-    Vop2 {
+    Vop2 => {
         0x01 0x00 0x00 V_CNDMASK_B32: B32 = F32 F32 MASK;
         0x02 0x37 0x37 V_DOT2ACC_F32_F16 (gfx9 V_DOT2C_F32_F16): F32 = PKF16 PKF16 | NO_SDWA (gfx11 NO_E64);
         0x03 0x01 0x01 V_ADD_F32: F32 = F32 F32;
@@ -488,10 +426,7 @@ rows! {
         0x2c _    0x17 V_FMAMK_F32: F32 = F32 K32 F32 | NO_E64 NO_DPP NO_SDWA;
         0x2d _    0x18 V_FMAAK_F32: F32 = F32 F32 K32 | NO_E64 NO_DPP NO_SDWA;
         0x2f _    _    V_CVT_PK_RTZ_F16_F32: PKF16 = F32 F32;
-        0x32 0x1f 0x1f V_ADD_F16: F16 = F16 F16;
-        0x33 0x20 0x20 V_SUB_F16: F16 = F16 F16;
-        0x34 0x21 0x21 V_SUBREV_F16: F16 = F16 F16;
-        0x35 0x22 0x22 V_MUL_F16: F16 = F16 F16;
+        0x32 0x1f 0x1f V_ADD_F16 V_SUB_F16 V_SUBREV_F16 V_MUL_F16: F16 = F16 F16;
         0x36 _    _    V_FMAC_F16: F16 = F16 F16;
         0x37 _    _    V_FMAMK_F16: F16 = F16 K16 F16 | NO_E64 NO_DPP;
         0x38 _    _    V_FMAAK_F16: F16 = F16 F16 K16 | NO_E64 NO_DPP;
@@ -511,203 +446,59 @@ rows! {
         _    0x39 0x39 V_DOT4C_I32_I8: I32 = B32 B32 | CLAMP NO_SDWA;
         _    0x3a 0x3a V_DOT8C_I32_I4: I32 = B32 B32 | CLAMP NO_SDWA;
     }
-    Vopc {
-        0x00 0x20 0x20 V_CMP_F_F16: MASK = F16 F16;
-        0x01 0x21 0x21 V_CMP_LT_F16: MASK = F16 F16;
-        0x02 0x22 0x22 V_CMP_EQ_F16: MASK = F16 F16;
-        0x03 0x23 0x23 V_CMP_LE_F16: MASK = F16 F16;
-        0x04 0x24 0x24 V_CMP_GT_F16: MASK = F16 F16;
-        0x05 0x25 0x25 V_CMP_LG_F16: MASK = F16 F16;
-        0x06 0x26 0x26 V_CMP_GE_F16: MASK = F16 F16;
-        0x07 0x27 0x27 V_CMP_O_F16: MASK = F16 F16;
-        0x08 0x28 0x28 V_CMP_U_F16: MASK = F16 F16;
-        0x09 0x29 0x29 V_CMP_NGE_F16: MASK = F16 F16;
-        0x0a 0x2a 0x2a V_CMP_NLG_F16: MASK = F16 F16;
-        0x0b 0x2b 0x2b V_CMP_NGT_F16: MASK = F16 F16;
-        0x0c 0x2c 0x2c V_CMP_NLE_F16: MASK = F16 F16;
-        0x0d 0x2d 0x2d V_CMP_NEQ_F16: MASK = F16 F16;
-        0x0e 0x2e 0x2e V_CMP_NLT_F16: MASK = F16 F16;
-        0x0f _    _    V_CMP_T_F16: MASK = F16 F16;
-        0x10 0x40 0x40 V_CMP_F_F32: MASK = F32 F32;
-        0x11 0x41 0x41 V_CMP_LT_F32: MASK = F32 F32;
-        0x12 0x42 0x42 V_CMP_EQ_F32: MASK = F32 F32;
-        0x13 0x43 0x43 V_CMP_LE_F32: MASK = F32 F32;
-        0x14 0x44 0x44 V_CMP_GT_F32: MASK = F32 F32;
-        0x15 0x45 0x45 V_CMP_LG_F32: MASK = F32 F32;
-        0x16 0x46 0x46 V_CMP_GE_F32: MASK = F32 F32;
-        0x17 0x47 0x47 V_CMP_O_F32: MASK = F32 F32;
-        0x18 0x48 0x48 V_CMP_U_F32: MASK = F32 F32;
-        0x19 0x49 0x49 V_CMP_NGE_F32: MASK = F32 F32;
-        0x1a 0x4a 0x4a V_CMP_NLG_F32: MASK = F32 F32;
-        0x1b 0x4b 0x4b V_CMP_NGT_F32: MASK = F32 F32;
-        0x1c 0x4c 0x4c V_CMP_NLE_F32: MASK = F32 F32;
-        0x1d 0x4d 0x4d V_CMP_NEQ_F32: MASK = F32 F32;
-        0x1e 0x4e 0x4e V_CMP_NLT_F32: MASK = F32 F32;
-        0x1f _    _    V_CMP_T_F32: MASK = F32 F32;
-        0x20 0x60 0x60 V_CMP_F_F64: MASK = F64 F64;
-        0x21 0x61 0x61 V_CMP_LT_F64: MASK = F64 F64;
-        0x22 0x62 0x62 V_CMP_EQ_F64: MASK = F64 F64;
-        0x23 0x63 0x63 V_CMP_LE_F64: MASK = F64 F64;
-        0x24 0x64 0x64 V_CMP_GT_F64: MASK = F64 F64;
-        0x25 0x65 0x65 V_CMP_LG_F64: MASK = F64 F64;
-        0x26 0x66 0x66 V_CMP_GE_F64: MASK = F64 F64;
-        0x27 0x67 0x67 V_CMP_O_F64: MASK = F64 F64;
-        0x28 0x68 0x68 V_CMP_U_F64: MASK = F64 F64;
-        0x29 0x69 0x69 V_CMP_NGE_F64: MASK = F64 F64;
-        0x2a 0x6a 0x6a V_CMP_NLG_F64: MASK = F64 F64;
-        0x2b 0x6b 0x6b V_CMP_NGT_F64: MASK = F64 F64;
-        0x2c 0x6c 0x6c V_CMP_NLE_F64: MASK = F64 F64;
-        0x2d 0x6d 0x6d V_CMP_NEQ_F64: MASK = F64 F64;
-        0x2e 0x6e 0x6e V_CMP_NLT_F64: MASK = F64 F64;
-        0x2f _    _    V_CMP_T_F64: MASK = F64 F64;
-        0x31 0xa1 0xa1 V_CMP_LT_I16: MASK = I16 I16;
-        0x32 0xa2 0xa2 V_CMP_EQ_I16: MASK = I16 I16;
-        0x33 0xa3 0xa3 V_CMP_LE_I16: MASK = I16 I16;
-        0x34 0xa4 0xa4 V_CMP_GT_I16: MASK = I16 I16;
-        0x35 0xa5 0xa5 V_CMP_NE_I16: MASK = I16 I16;
-        0x36 0xa6 0xa6 V_CMP_GE_I16: MASK = I16 I16;
-        0x39 0xa9 0xa9 V_CMP_LT_U16: MASK = U16 U16;
-        0x3a 0xaa 0xaa V_CMP_EQ_U16: MASK = U16 U16;
-        0x3b 0xab 0xab V_CMP_LE_U16: MASK = U16 U16;
-        0x3c 0xac 0xac V_CMP_GT_U16: MASK = U16 U16;
-        0x3d 0xad 0xad V_CMP_NE_U16: MASK = U16 U16;
-        0x3e 0xae 0xae V_CMP_GE_U16: MASK = U16 U16;
-        0x40 0xc0 0xc0 V_CMP_F_I32: MASK = I32 I32;
-        0x41 0xc1 0xc1 V_CMP_LT_I32: MASK = I32 I32;
-        0x42 0xc2 0xc2 V_CMP_EQ_I32: MASK = I32 I32;
-        0x43 0xc3 0xc3 V_CMP_LE_I32: MASK = I32 I32;
-        0x44 0xc4 0xc4 V_CMP_GT_I32: MASK = I32 I32;
-        0x45 0xc5 0xc5 V_CMP_NE_I32: MASK = I32 I32;
-        0x46 0xc6 0xc6 V_CMP_GE_I32: MASK = I32 I32;
-        0x47 0xc7 0xc7 V_CMP_T_I32: MASK = I32 I32;
-        0x48 0xc8 0xc8 V_CMP_F_U32: MASK = U32 U32;
-        0x49 0xc9 0xc9 V_CMP_LT_U32: MASK = U32 U32;
-        0x4a 0xca 0xca V_CMP_EQ_U32: MASK = U32 U32;
-        0x4b 0xcb 0xcb V_CMP_LE_U32: MASK = U32 U32;
-        0x4c 0xcc 0xcc V_CMP_GT_U32: MASK = U32 U32;
-        0x4d 0xcd 0xcd V_CMP_NE_U32: MASK = U32 U32;
-        0x4e 0xce 0xce V_CMP_GE_U32: MASK = U32 U32;
-        0x4f 0xcf 0xcf V_CMP_T_U32: MASK = U32 U32;
-        0x50 0xe0 0xe0 V_CMP_F_I64: MASK = I64 I64;
-        0x51 0xe1 0xe1 V_CMP_LT_I64: MASK = I64 I64;
-        0x52 0xe2 0xe2 V_CMP_EQ_I64: MASK = I64 I64;
-        0x53 0xe3 0xe3 V_CMP_LE_I64: MASK = I64 I64;
-        0x54 0xe4 0xe4 V_CMP_GT_I64: MASK = I64 I64;
-        0x55 0xe5 0xe5 V_CMP_NE_I64: MASK = I64 I64;
-        0x56 0xe6 0xe6 V_CMP_GE_I64: MASK = I64 I64;
-        0x57 0xe7 0xe7 V_CMP_T_I64: MASK = I64 I64;
-        0x58 0xe8 0xe8 V_CMP_F_U64: MASK = U64 U64;
-        0x59 0xe9 0xe9 V_CMP_LT_U64: MASK = U64 U64;
-        0x5a 0xea 0xea V_CMP_EQ_U64: MASK = U64 U64;
-        0x5b 0xeb 0xeb V_CMP_LE_U64: MASK = U64 U64;
-        0x5c 0xec 0xec V_CMP_GT_U64: MASK = U64 U64;
-        0x5d 0xed 0xed V_CMP_NE_U64: MASK = U64 U64;
-        0x5e 0xee 0xee V_CMP_GE_U64: MASK = U64 U64;
-        0x5f 0xef 0xef V_CMP_T_U64: MASK = U64 U64;
+    Vopc => {
+        0x00 0x20 0x20 V_CMP_F_F16 V_CMP_LT_F16 V_CMP_EQ_F16 V_CMP_LE_F16 V_CMP_GT_F16 V_CMP_LG_F16 V_CMP_GE_F16
+                       V_CMP_O_F16 V_CMP_U_F16 V_CMP_NGE_F16 V_CMP_NLG_F16 V_CMP_NGT_F16 V_CMP_NLE_F16 V_CMP_NEQ_F16
+                       V_CMP_NLT_F16: MASK = F16 F16;
+        0x0f 0x2f 0x2f V_CMP_T_F16 (gfx9 V_CMP_TRU_F16): MASK = F16 F16;
+        0x10 0x40 0x40 V_CMP_F_F32 V_CMP_LT_F32 V_CMP_EQ_F32 V_CMP_LE_F32 V_CMP_GT_F32 V_CMP_LG_F32 V_CMP_GE_F32
+                       V_CMP_O_F32 V_CMP_U_F32 V_CMP_NGE_F32 V_CMP_NLG_F32 V_CMP_NGT_F32 V_CMP_NLE_F32 V_CMP_NEQ_F32
+                       V_CMP_NLT_F32: MASK = F32 F32;
+        0x1f 0x4f 0x4f V_CMP_T_F32 (gfx9 V_CMP_TRU_F32): MASK = F32 F32;
+        0x20 0x60 0x60 V_CMP_F_F64 V_CMP_LT_F64 V_CMP_EQ_F64 V_CMP_LE_F64 V_CMP_GT_F64 V_CMP_LG_F64 V_CMP_GE_F64
+                       V_CMP_O_F64 V_CMP_U_F64 V_CMP_NGE_F64 V_CMP_NLG_F64 V_CMP_NGT_F64 V_CMP_NLE_F64 V_CMP_NEQ_F64
+                       V_CMP_NLT_F64: MASK = F64 F64;
+        0x2f 0x6f 0x6f V_CMP_T_F64 (gfx9 V_CMP_TRU_F64): MASK = F64 F64;
+        0x31 0xa1 0xa1 V_CMP_LT_I16 V_CMP_EQ_I16 V_CMP_LE_I16 V_CMP_GT_I16 V_CMP_NE_I16 V_CMP_GE_I16: MASK = I16 I16;
+        0x39 0xa9 0xa9 V_CMP_LT_U16 V_CMP_EQ_U16 V_CMP_LE_U16 V_CMP_GT_U16 V_CMP_NE_U16 V_CMP_GE_U16: MASK = U16 U16;
+        0x40 0xc0 0xc0 V_CMP_F_I32 V_CMP_LT_I32 V_CMP_EQ_I32 V_CMP_LE_I32 V_CMP_GT_I32 V_CMP_NE_I32 V_CMP_GE_I32
+                       V_CMP_T_I32: MASK = I32 I32;
+        0x48 0xc8 0xc8 V_CMP_F_U32 V_CMP_LT_U32 V_CMP_EQ_U32 V_CMP_LE_U32 V_CMP_GT_U32 V_CMP_NE_U32 V_CMP_GE_U32
+                       V_CMP_T_U32: MASK = U32 U32;
+        0x50 0xe0 0xe0 V_CMP_F_I64 V_CMP_LT_I64 V_CMP_EQ_I64 V_CMP_LE_I64 V_CMP_GT_I64 V_CMP_NE_I64 V_CMP_GE_I64
+                       V_CMP_T_I64: MASK = I64 I64;
+        0x58 0xe8 0xe8 V_CMP_F_U64 V_CMP_LT_U64 V_CMP_EQ_U64 V_CMP_LE_U64 V_CMP_GT_U64 V_CMP_NE_U64 V_CMP_GE_U64
+                       V_CMP_T_U64: MASK = U64 U64;
         0x7d _    _    V_CMP_CLASS_F16: MASK = F16 U16 | PLAIN;
         0x7e 0x10 0x10 V_CMP_CLASS_F32: MASK = F32 U32 | PLAIN;
         0x7f 0x12 0x12 V_CMP_CLASS_F64: MASK = F64 U32 | PLAIN;
-        0x80 0x30 0x30 V_CMPX_F_F16: EXEC = F16 F16;
-        0x81 0x31 0x31 V_CMPX_LT_F16: EXEC = F16 F16;
-        0x82 0x32 0x32 V_CMPX_EQ_F16: EXEC = F16 F16;
-        0x83 0x33 0x33 V_CMPX_LE_F16: EXEC = F16 F16;
-        0x84 0x34 0x34 V_CMPX_GT_F16: EXEC = F16 F16;
-        0x85 0x35 0x35 V_CMPX_LG_F16: EXEC = F16 F16;
-        0x86 0x36 0x36 V_CMPX_GE_F16: EXEC = F16 F16;
-        0x87 0x37 0x37 V_CMPX_O_F16: EXEC = F16 F16;
-        0x88 0x38 0x38 V_CMPX_U_F16: EXEC = F16 F16;
-        0x89 0x39 0x39 V_CMPX_NGE_F16: EXEC = F16 F16;
-        0x8a 0x3a 0x3a V_CMPX_NLG_F16: EXEC = F16 F16;
-        0x8b 0x3b 0x3b V_CMPX_NGT_F16: EXEC = F16 F16;
-        0x8c 0x3c 0x3c V_CMPX_NLE_F16: EXEC = F16 F16;
-        0x8d 0x3d 0x3d V_CMPX_NEQ_F16: EXEC = F16 F16;
-        0x8e 0x3e 0x3e V_CMPX_NLT_F16: EXEC = F16 F16;
-        0x8f _    _    V_CMPX_T_F16: EXEC = F16 F16;
-        0x90 0x50 0x50 V_CMPX_F_F32: EXEC = F32 F32;
-        0x91 0x51 0x51 V_CMPX_LT_F32: EXEC = F32 F32;
-        0x92 0x52 0x52 V_CMPX_EQ_F32: EXEC = F32 F32;
-        0x93 0x53 0x53 V_CMPX_LE_F32: EXEC = F32 F32;
-        0x94 0x54 0x54 V_CMPX_GT_F32: EXEC = F32 F32;
-        0x95 0x55 0x55 V_CMPX_LG_F32: EXEC = F32 F32;
-        0x96 0x56 0x56 V_CMPX_GE_F32: EXEC = F32 F32;
-        0x97 0x57 0x57 V_CMPX_O_F32: EXEC = F32 F32;
-        0x98 0x58 0x58 V_CMPX_U_F32: EXEC = F32 F32;
-        0x99 0x59 0x59 V_CMPX_NGE_F32: EXEC = F32 F32;
-        0x9a 0x5a 0x5a V_CMPX_NLG_F32: EXEC = F32 F32;
-        0x9b 0x5b 0x5b V_CMPX_NGT_F32: EXEC = F32 F32;
-        0x9c 0x5c 0x5c V_CMPX_NLE_F32: EXEC = F32 F32;
-        0x9d 0x5d 0x5d V_CMPX_NEQ_F32: EXEC = F32 F32;
-        0x9e 0x5e 0x5e V_CMPX_NLT_F32: EXEC = F32 F32;
-        0x9f _    _    V_CMPX_T_F32: EXEC = F32 F32;
-        0xa0 0x70 0x70 V_CMPX_F_F64: EXEC = F64 F64;
-        0xa1 0x71 0x71 V_CMPX_LT_F64: EXEC = F64 F64;
-        0xa2 0x72 0x72 V_CMPX_EQ_F64: EXEC = F64 F64;
-        0xa3 0x73 0x73 V_CMPX_LE_F64: EXEC = F64 F64;
-        0xa4 0x74 0x74 V_CMPX_GT_F64: EXEC = F64 F64;
-        0xa5 0x75 0x75 V_CMPX_LG_F64: EXEC = F64 F64;
-        0xa6 0x76 0x76 V_CMPX_GE_F64: EXEC = F64 F64;
-        0xa7 0x77 0x77 V_CMPX_O_F64: EXEC = F64 F64;
-        0xa8 0x78 0x78 V_CMPX_U_F64: EXEC = F64 F64;
-        0xa9 0x79 0x79 V_CMPX_NGE_F64: EXEC = F64 F64;
-        0xaa 0x7a 0x7a V_CMPX_NLG_F64: EXEC = F64 F64;
-        0xab 0x7b 0x7b V_CMPX_NGT_F64: EXEC = F64 F64;
-        0xac 0x7c 0x7c V_CMPX_NLE_F64: EXEC = F64 F64;
-        0xad 0x7d 0x7d V_CMPX_NEQ_F64: EXEC = F64 F64;
-        0xae 0x7e 0x7e V_CMPX_NLT_F64: EXEC = F64 F64;
-        0xaf _    _    V_CMPX_T_F64: EXEC = F64 F64;
-        0xb1 0xb1 0xb1 V_CMPX_LT_I16: EXEC = I16 I16;
-        0xb2 0xb2 0xb2 V_CMPX_EQ_I16: EXEC = I16 I16;
-        0xb3 0xb3 0xb3 V_CMPX_LE_I16: EXEC = I16 I16;
-        0xb4 0xb4 0xb4 V_CMPX_GT_I16: EXEC = I16 I16;
-        0xb5 0xb5 0xb5 V_CMPX_NE_I16: EXEC = I16 I16;
-        0xb6 0xb6 0xb6 V_CMPX_GE_I16: EXEC = I16 I16;
-        0xb9 0xb9 0xb9 V_CMPX_LT_U16: EXEC = U16 U16;
-        0xba 0xba 0xba V_CMPX_EQ_U16: EXEC = U16 U16;
-        0xbb 0xbb 0xbb V_CMPX_LE_U16: EXEC = U16 U16;
-        0xbc 0xbc 0xbc V_CMPX_GT_U16: EXEC = U16 U16;
-        0xbd 0xbd 0xbd V_CMPX_NE_U16: EXEC = U16 U16;
-        0xbe 0xbe 0xbe V_CMPX_GE_U16: EXEC = U16 U16;
-        0xc0 0xd0 0xd0 V_CMPX_F_I32: EXEC = I32 I32;
-        0xc1 0xd1 0xd1 V_CMPX_LT_I32: EXEC = I32 I32;
-        0xc2 0xd2 0xd2 V_CMPX_EQ_I32: EXEC = I32 I32;
-        0xc3 0xd3 0xd3 V_CMPX_LE_I32: EXEC = I32 I32;
-        0xc4 0xd4 0xd4 V_CMPX_GT_I32: EXEC = I32 I32;
-        0xc5 0xd5 0xd5 V_CMPX_NE_I32: EXEC = I32 I32;
-        0xc6 0xd6 0xd6 V_CMPX_GE_I32: EXEC = I32 I32;
-        0xc7 0xd7 0xd7 V_CMPX_T_I32: EXEC = I32 I32;
-        0xc8 0xd8 0xd8 V_CMPX_F_U32: EXEC = U32 U32;
-        0xc9 0xd9 0xd9 V_CMPX_LT_U32: EXEC = U32 U32;
-        0xca 0xda 0xda V_CMPX_EQ_U32: EXEC = U32 U32;
-        0xcb 0xdb 0xdb V_CMPX_LE_U32: EXEC = U32 U32;
-        0xcc 0xdc 0xdc V_CMPX_GT_U32: EXEC = U32 U32;
-        0xcd 0xdd 0xdd V_CMPX_NE_U32: EXEC = U32 U32;
-        0xce 0xde 0xde V_CMPX_GE_U32: EXEC = U32 U32;
-        0xcf 0xdf 0xdf V_CMPX_T_U32: EXEC = U32 U32;
-        0xd0 0xf0 0xf0 V_CMPX_F_I64: EXEC = I64 I64;
-        0xd1 0xf1 0xf1 V_CMPX_LT_I64: EXEC = I64 I64;
-        0xd2 0xf2 0xf2 V_CMPX_EQ_I64: EXEC = I64 I64;
-        0xd3 0xf3 0xf3 V_CMPX_LE_I64: EXEC = I64 I64;
-        0xd4 0xf4 0xf4 V_CMPX_GT_I64: EXEC = I64 I64;
-        0xd5 0xf5 0xf5 V_CMPX_NE_I64: EXEC = I64 I64;
-        0xd6 0xf6 0xf6 V_CMPX_GE_I64: EXEC = I64 I64;
-        0xd7 0xf7 0xf7 V_CMPX_T_I64: EXEC = I64 I64;
-        0xd8 0xf8 0xf8 V_CMPX_F_U64: EXEC = U64 U64;
-        0xd9 0xf9 0xf9 V_CMPX_LT_U64: EXEC = U64 U64;
-        0xda 0xfa 0xfa V_CMPX_EQ_U64: EXEC = U64 U64;
-        0xdb 0xfb 0xfb V_CMPX_LE_U64: EXEC = U64 U64;
-        0xdc 0xfc 0xfc V_CMPX_GT_U64: EXEC = U64 U64;
-        0xdd 0xfd 0xfd V_CMPX_NE_U64: EXEC = U64 U64;
-        0xde 0xfe 0xfe V_CMPX_GE_U64: EXEC = U64 U64;
-        0xdf 0xff 0xff V_CMPX_T_U64: EXEC = U64 U64;
+        0x80 0x30 0x30 V_CMPX_F_F16 V_CMPX_LT_F16 V_CMPX_EQ_F16 V_CMPX_LE_F16 V_CMPX_GT_F16 V_CMPX_LG_F16
+                       V_CMPX_GE_F16 V_CMPX_O_F16 V_CMPX_U_F16 V_CMPX_NGE_F16 V_CMPX_NLG_F16 V_CMPX_NGT_F16
+                       V_CMPX_NLE_F16 V_CMPX_NEQ_F16 V_CMPX_NLT_F16: EXEC = F16 F16;
+        0x8f 0x3f 0x3f V_CMPX_T_F16 (gfx9 V_CMPX_TRU_F16): EXEC = F16 F16;
+        0x90 0x50 0x50 V_CMPX_F_F32 V_CMPX_LT_F32 V_CMPX_EQ_F32 V_CMPX_LE_F32 V_CMPX_GT_F32 V_CMPX_LG_F32
+                       V_CMPX_GE_F32 V_CMPX_O_F32 V_CMPX_U_F32 V_CMPX_NGE_F32 V_CMPX_NLG_F32 V_CMPX_NGT_F32
+                       V_CMPX_NLE_F32 V_CMPX_NEQ_F32 V_CMPX_NLT_F32: EXEC = F32 F32;
+        0x9f 0x5f 0x5f V_CMPX_T_F32 (gfx9 V_CMPX_TRU_F32): EXEC = F32 F32;
+        0xa0 0x70 0x70 V_CMPX_F_F64 V_CMPX_LT_F64 V_CMPX_EQ_F64 V_CMPX_LE_F64 V_CMPX_GT_F64 V_CMPX_LG_F64
+                       V_CMPX_GE_F64 V_CMPX_O_F64 V_CMPX_U_F64 V_CMPX_NGE_F64 V_CMPX_NLG_F64 V_CMPX_NGT_F64
+                       V_CMPX_NLE_F64 V_CMPX_NEQ_F64 V_CMPX_NLT_F64: EXEC = F64 F64;
+        0xaf 0x7f 0x7f V_CMPX_T_F64 (gfx9 V_CMPX_TRU_F64): EXEC = F64 F64;
+        0xb1 0xb1 0xb1 V_CMPX_LT_I16 V_CMPX_EQ_I16 V_CMPX_LE_I16 V_CMPX_GT_I16 V_CMPX_NE_I16
+                       V_CMPX_GE_I16: EXEC = I16 I16;
+        0xb9 0xb9 0xb9 V_CMPX_LT_U16 V_CMPX_EQ_U16 V_CMPX_LE_U16 V_CMPX_GT_U16 V_CMPX_NE_U16
+                       V_CMPX_GE_U16: EXEC = U16 U16;
+        0xc0 0xd0 0xd0 V_CMPX_F_I32 V_CMPX_LT_I32 V_CMPX_EQ_I32 V_CMPX_LE_I32 V_CMPX_GT_I32 V_CMPX_NE_I32
+                       V_CMPX_GE_I32 V_CMPX_T_I32: EXEC = I32 I32;
+        0xc8 0xd8 0xd8 V_CMPX_F_U32 V_CMPX_LT_U32 V_CMPX_EQ_U32 V_CMPX_LE_U32 V_CMPX_GT_U32 V_CMPX_NE_U32
+                       V_CMPX_GE_U32 V_CMPX_T_U32: EXEC = U32 U32;
+        0xd0 0xf0 0xf0 V_CMPX_F_I64 V_CMPX_LT_I64 V_CMPX_EQ_I64 V_CMPX_LE_I64 V_CMPX_GT_I64 V_CMPX_NE_I64
+                       V_CMPX_GE_I64 V_CMPX_T_I64: EXEC = I64 I64;
+        0xd8 0xf8 0xf8 V_CMPX_F_U64 V_CMPX_LT_U64 V_CMPX_EQ_U64 V_CMPX_LE_U64 V_CMPX_GT_U64 V_CMPX_NE_U64
+                       V_CMPX_GE_U64 V_CMPX_T_U64: EXEC = U64 U64;
         0xfd _    _    V_CMPX_CLASS_F16: EXEC = F16 U16 | PLAIN;
         0xfe 0x11 0x11 V_CMPX_CLASS_F32: EXEC = F32 U32 | PLAIN;
         0xff 0x13 0x13 V_CMPX_CLASS_F64: EXEC = F64 U32 | PLAIN;
-        _    0x2f 0x2f V_CMP_TRU_F16: MASK = F16 F16;
-        _    0x3f 0x3f V_CMPX_TRU_F16: MASK = F16 F16;
-        _    0x4f 0x4f V_CMP_TRU_F32: MASK = F32 F32;
-        _    0x5f 0x5f V_CMPX_TRU_F32: MASK = F32 F32;
-        _    0x6f 0x6f V_CMP_TRU_F64: MASK = F64 F64;
-        _    0x7f 0x7f V_CMPX_TRU_F64: MASK = F64 F64;
         _    0xa0 0xa0 V_CMP_F_I16: MASK = I16 I16;
         _    0xa7 0xa7 V_CMP_T_I16: MASK = I16 I16;
         _    0xa8 0xa8 V_CMP_F_U16: MASK = U16 U16;
@@ -717,14 +508,11 @@ rows! {
         _    0xb8 0xb8 V_CMPX_F_U16: MASK = U16 U16;
         _    0xbf 0xbf V_CMPX_T_U16: MASK = U16 U16;
     }
-    Vop3 {
+    Vop3 => {
         0x209 _     _     V_FMA_DX9_ZERO_F32: F32 = F32 F32 F32 | NO_DPP;
         0x20a 0x1c2 0x1c2 V_MAD_I32_I24: I32 = I32 I32 I32 | CLAMP;
         0x20b 0x1c3 0x1c3 V_MAD_U32_U24: U32 = U32 U32 U32 | CLAMP;
-        0x20c 0x1c4 0x1c4 V_CUBEID_F32: F32 = F32 F32 F32;
-        0x20d 0x1c5 0x1c5 V_CUBESC_F32: F32 = F32 F32 F32;
-        0x20e 0x1c6 0x1c6 V_CUBETC_F32: F32 = F32 F32 F32;
-        0x20f 0x1c7 0x1c7 V_CUBEMA_F32: F32 = F32 F32 F32;
+        0x20c 0x1c4 0x1c4 V_CUBEID_F32 V_CUBESC_F32 V_CUBETC_F32 V_CUBEMA_F32: F32 = F32 F32 F32;
         0x210 0x1c8 0x1c8 V_BFE_U32: U32 = U32 U32 U32;
         0x211 0x1c9 0x1c9 V_BFE_I32: I32 = I32 U32 U32;
         0x212 0x1ca 0x1ca V_BFI_B32: U32 = U32 U32 U32;
@@ -774,10 +562,7 @@ rows! {
         0x251 0x1fc 0x1fc V_MED3_U16: U16 = U16 U16 U16 | CLAMP (gfx9 OP_SEL);
         0x253 0x205 0x205 V_MAD_I16: I16 = I16 I16 I16 | CLAMP (gfx9 OP_SEL);
         0x254 0x207 0x207 V_DIV_FIXUP_F16: F16 = F16 F16 F16 | (gfx9 OP_SEL);
-        0x255 0x1ff 0x1ff V_ADD3_U32: U32 = U32 U32 U32;
-        0x256 0x200 0x200 V_LSHL_OR_B32: U32 = U32 U32 U32;
-        0x257 0x201 0x201 V_AND_OR_B32: U32 = U32 U32 U32;
-        0x258 0x202 0x202 V_OR3_B32: U32 = U32 U32 U32;
+        0x255 0x1ff 0x1ff V_ADD3_U32 V_LSHL_OR_B32 V_AND_OR_B32 V_OR3_B32: U32 = U32 U32 U32;
         0x259 0x1f1 0x1f1 V_MAD_U32_U16: U32 = U16 U16 U32 | CLAMP (gfx9 OP_SEL);
         0x25a 0x1f2 0x1f2 V_MAD_I32_I16: I32 = I16 I16 I32 | CLAMP (gfx9 OP_SEL);
         0x25b _     _     V_PERMLANE16_B32: V32 = V32 S32 S32 | NO_DPP;
@@ -818,10 +603,7 @@ rows! {
         0x324 0x298 0x298 V_CVT_PK_I16_I32: PKI16 = I32 I32;
         0x325 0x29d 0x29d V_SUB_NC_I32 (gfx9 V_SUB_I32): I32 = I32 I32 | CLAMP;
         0x326 0x29c 0x29c V_ADD_NC_I32 (gfx9 V_ADD_I32): I32 = I32 I32 | CLAMP;
-        0x327 0x280 0x280 V_ADD_F64: F64 = F64 F64;
-        0x328 0x281 0x281 V_MUL_F64: F64 = F64 F64;
-        0x329 0x282 0x282 V_MIN_F64: F64 = F64 F64;
-        0x32a 0x283 0x283 V_MAX_F64: F64 = F64 F64;
+        0x327 0x280 0x280 V_ADD_F64 V_MUL_F64 V_MIN_F64 V_MAX_F64: F64 = F64 F64;
         0x32b 0x284 0x284 V_LDEXP_F64: F64 = F64 I32;
         0x32c 0x285 0x285 V_MUL_LO_U32: U32 = U32 U32 | (gfx11 NO_DPP);
         0x32d 0x286 0x286 V_MUL_HI_U32: U32 = U32 U32 | (gfx11 NO_DPP);
@@ -853,16 +635,16 @@ rows! {
         _     _     0x2a4 V_CVT_SR_FP8_F32: PKF8 = F32 U32 | OP_SEL;
         _     _     0x2a5 V_CVT_SR_BF8_F32: PKF8 = F32 U32 | OP_SEL;
     }
-    Vop3Sd {
+    Vop3Sd => {
         0x2fc 0x1e0 0x1e0 V_DIV_SCALE_F32: F32 MASK = F32 F32 F32 | (gfx11 NO_DPP);
         0x2fd 0x1e1 0x1e1 V_DIV_SCALE_F64: F64 MASK = F64 F64 F64;
         0x2fe 0x1e8 0x1e8 V_MAD_U64_U32: U64 MASK = U32 U32 U64 | CLAMP;
         0x2ff 0x1e9 0x1e9 V_MAD_I64_I32: I64 MASK = I32 I32 I64 | CLAMP;
-        0x300 _     _     V_ADD_CO_U32: U32 MASK = U32 U32 | CLAMP;
-        0x301 _     _     V_SUB_CO_U32: U32 MASK = U32 U32 | CLAMP;
-        0x302 _     _     V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
+        0x300 _    _    V_ADD_CO_U32: U32 MASK = U32 U32 | CLAMP;
+        0x301 _    _    V_SUB_CO_U32: U32 MASK = U32 U32 | CLAMP;
+        0x302 _    _    V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
     }
-    Vop3p {
+    Vop3p => {
         0x00 0x00 0x00 V_PK_MAD_I16: PKI16 = PKI16 PKI16 PKI16;
         0x01 0x01 0x01 V_PK_MUL_LO_U16: PKU16 = PKU16 PKU16;
         0x02 0x02 0x02 V_PK_ADD_I16: PKI16 = PKI16 PKI16;
@@ -873,15 +655,9 @@ rows! {
         0x07 0x07 0x07 V_PK_MAX_I16: PKI16 = PKI16 PKI16;
         0x08 0x08 0x08 V_PK_MIN_I16: PKI16 = PKI16 PKI16;
         0x09 0x09 0x09 V_PK_MAD_U16: PKU16 = PKU16 PKU16 PKU16;
-        0x0a 0x0a 0x0a V_PK_ADD_U16: PKU16 = PKU16 PKU16;
-        0x0b 0x0b 0x0b V_PK_SUB_U16: PKU16 = PKU16 PKU16;
-        0x0c 0x0c 0x0c V_PK_MAX_U16: PKU16 = PKU16 PKU16;
-        0x0d 0x0d 0x0d V_PK_MIN_U16: PKU16 = PKU16 PKU16;
+        0x0a 0x0a 0x0a V_PK_ADD_U16 V_PK_SUB_U16 V_PK_MAX_U16 V_PK_MIN_U16: PKU16 = PKU16 PKU16;
         0x0e 0x0e 0x0e V_PK_FMA_F16: PKF16 = PKF16 PKF16 PKF16;
-        0x0f 0x0f 0x0f V_PK_ADD_F16: PKF16 = PKF16 PKF16;
-        0x10 0x10 0x10 V_PK_MUL_F16: PKF16 = PKF16 PKF16;
-        0x11 0x11 0x11 V_PK_MIN_F16: PKF16 = PKF16 PKF16;
-        0x12 0x12 0x12 V_PK_MAX_F16: PKF16 = PKF16 PKF16;
+        0x0f 0x0f 0x0f V_PK_ADD_F16 V_PK_MUL_F16 V_PK_MIN_F16 V_PK_MAX_F16: PKF16 = PKF16 PKF16;
         0x13 0x23 0x23 V_DOT2_F32_F16: F32 = PKF16 PKF16 F32 | (gfx11 DPP);
         0x16 _    _    V_DOT4_I32_IU8: I32 = B32 B32 I32;
         0x17 0x29 0x29 V_DOT4_U32_U8: U32 = B32 B32 U32;
@@ -906,15 +682,12 @@ rows! {
         _    0x32 0x32 V_PK_ADD_F32: PKF32 = PKF32 PKF32;
         _    0x33 0x33 V_PK_MOV_B32: PKB32 = PKB32 PKB32;
     }
-    Vopd {
+    Vopd => {
         0x00 _    _    V_DUAL_FMAC_F32: F32 = F32 F32;
         0x01 _    _    V_DUAL_FMAAK_F32: F32 = F32 F32 K32;
         0x02 _    _    V_DUAL_FMAMK_F32: F32 = F32 K32 F32;
-        0x03 _    _    V_DUAL_MUL_F32: F32 = F32 F32;
-        0x04 _    _    V_DUAL_ADD_F32: F32 = F32 F32;
-        0x05 _    _    V_DUAL_SUB_F32: F32 = F32 F32;
-        0x06 _    _    V_DUAL_SUBREV_F32: F32 = F32 F32;
-        0x07 _    _    V_DUAL_MUL_DX9_ZERO_F32: F32 = F32 F32;
+        0x03 _    _    V_DUAL_MUL_F32 V_DUAL_ADD_F32 V_DUAL_SUB_F32 V_DUAL_SUBREV_F32
+                       V_DUAL_MUL_DX9_ZERO_F32: F32 = F32 F32;
         0x08 _    _    V_DUAL_MOV_B32: B32 = B32;
         0x09 _    _    V_DUAL_CNDMASK_B32: B32 = B32 B32 MASK;
         0x0a _    _    V_DUAL_MAX_F32: F32 = F32 F32;
@@ -925,7 +698,7 @@ rows! {
         0x11 _    _    V_DUAL_LSHLREV_B32: B32 = B32 B32;
         0x12 _    _    V_DUAL_AND_B32: B32 = B32 B32;
     }
-    Mai {
+    Mai => {
         _    _    0x3e V_MFMA_F32_16X16X8_XF32: AV128 = AV64 AV64 AV128 | PLAIN;
         _    _    0x3f V_MFMA_F32_32X32X4_XF32: AV512 = AV64 AV64 AV512 | PLAIN;
         _    0x40 0x40 V_MFMA_F32_32X32X1_2B_F32 (gfx90a V_MFMA_F32_32X32X1F32): AV1024 = AV32 AV32 AV1024 | PLAIN;
@@ -965,36 +738,18 @@ rows! {
         _    0x6d _    V_MFMA_F32_16X16X8BF16: AV128 = AV32 AV32 AV128 | PLAIN;
         _    0x6e 0x6e V_MFMA_F64_16X16X4_F64 (gfx90a V_MFMA_F64_16X16X4F64): AV256 = AV64 AV64 AV256 | PLAIN;
         _    0x6f 0x6f V_MFMA_F64_4X4X4_4B_F64 (gfx90a V_MFMA_F64_4X4X4F64): AV64 = AV64 AV64 AV64 | PLAIN;
-        _    _    0x70 V_MFMA_F32_16X16X32_BF8_BF8: AV128 = AV64 AV64 AV128 | PLAIN;
-        _    _    0x71 V_MFMA_F32_16X16X32_BF8_FP8: AV128 = AV64 AV64 AV128 | PLAIN;
-        _    _    0x72 V_MFMA_F32_16X16X32_FP8_BF8: AV128 = AV64 AV64 AV128 | PLAIN;
-        _    _    0x73 V_MFMA_F32_16X16X32_FP8_FP8: AV128 = AV64 AV64 AV128 | PLAIN;
-        _    _    0x74 V_MFMA_F32_32X32X16_BF8_BF8: AV512 = AV64 AV64 AV512 | PLAIN;
-        _    _    0x75 V_MFMA_F32_32X32X16_BF8_FP8: AV512 = AV64 AV64 AV512 | PLAIN;
-        _    _    0x76 V_MFMA_F32_32X32X16_FP8_BF8: AV512 = AV64 AV64 AV512 | PLAIN;
-        _    _    0x77 V_MFMA_F32_32X32X16_FP8_FP8: AV512 = AV64 AV64 AV512 | PLAIN;
-        _    _    0x78 V_SMFMAC_F32_16X16X64_BF8_BF8: AV128 = AV64 AV128 V32 | PLAIN;
-        _    _    0x79 V_SMFMAC_F32_16X16X64_BF8_FP8: AV128 = AV64 AV128 V32 | PLAIN;
-        _    _    0x7a V_SMFMAC_F32_16X16X64_FP8_BF8: AV128 = AV64 AV128 V32 | PLAIN;
-        _    _    0x7b V_SMFMAC_F32_16X16X64_FP8_FP8: AV128 = AV64 AV128 V32 | PLAIN;
-        _    _    0x7c V_SMFMAC_F32_32X32X32_BF8_BF8: AV512 = AV64 AV128 V32 | PLAIN;
-        _    _    0x7d V_SMFMAC_F32_32X32X32_BF8_FP8: AV512 = AV64 AV128 V32 | PLAIN;
-        _    _    0x7e V_SMFMAC_F32_32X32X32_FP8_BF8: AV512 = AV64 AV128 V32 | PLAIN;
-        _    _    0x7f V_SMFMAC_F32_32X32X32_FP8_FP8: AV512 = AV64 AV128 V32 | PLAIN;
+        _    _    0x70 V_MFMA_F32_16X16X32_BF8_BF8 V_MFMA_F32_16X16X32_BF8_FP8 V_MFMA_F32_16X16X32_FP8_BF8
+                       V_MFMA_F32_16X16X32_FP8_FP8: AV128 = AV64 AV64 AV128 | PLAIN;
+        _    _    0x74 V_MFMA_F32_32X32X16_BF8_BF8 V_MFMA_F32_32X32X16_BF8_FP8 V_MFMA_F32_32X32X16_FP8_BF8
+                       V_MFMA_F32_32X32X16_FP8_FP8: AV512 = AV64 AV64 AV512 | PLAIN;
+        _    _    0x78 V_SMFMAC_F32_16X16X64_BF8_BF8 V_SMFMAC_F32_16X16X64_BF8_FP8 V_SMFMAC_F32_16X16X64_FP8_BF8
+                       V_SMFMAC_F32_16X16X64_FP8_FP8: AV128 = AV64 AV128 V32 | PLAIN;
+        _    _    0x7c V_SMFMAC_F32_32X32X32_BF8_BF8 V_SMFMAC_F32_32X32X32_BF8_FP8 V_SMFMAC_F32_32X32X32_FP8_BF8
+                       V_SMFMAC_F32_32X32X32_FP8_FP8: AV512 = AV64 AV128 V32 | PLAIN;
     }
-    Ds {
-        0x00 0x00 0x00 DS_ADD_U32: = B32 B32;
-        0x01 0x01 0x01 DS_SUB_U32: = B32 B32;
-        0x02 0x02 0x02 DS_RSUB_U32: = B32 B32;
-        0x03 0x03 0x03 DS_INC_U32: = B32 B32;
-        0x04 0x04 0x04 DS_DEC_U32: = B32 B32;
-        0x05 0x05 0x05 DS_MIN_I32: = B32 B32;
-        0x06 0x06 0x06 DS_MAX_I32: = B32 B32;
-        0x07 0x07 0x07 DS_MIN_U32: = B32 B32;
-        0x08 0x08 0x08 DS_MAX_U32: = B32 B32;
-        0x09 0x09 0x09 DS_AND_B32: = B32 B32;
-        0x0a 0x0a 0x0a DS_OR_B32: = B32 B32;
-        0x0b 0x0b 0x0b DS_XOR_B32: = B32 B32;
+    Ds => {
+        0x00 0x00 0x00 DS_ADD_U32 DS_SUB_U32 DS_RSUB_U32 DS_INC_U32 DS_DEC_U32 DS_MIN_I32 DS_MAX_I32 DS_MIN_U32
+                       DS_MAX_U32 DS_AND_B32 DS_OR_B32 DS_XOR_B32: = B32 B32;
         0x0c 0x0c 0x0c DS_MSKOR_B32: = B32 B32 B32;
         0x0d 0x0d 0x0d DS_STORE_B32 (gfx9 DS_WRITE_B32): = B32 B32;
         0x0e 0x0e 0x0e DS_STORE_2ADDR_B32 (gfx9 DS_WRITE2_B32): = B32 B32 B32 | TWO_OFFSETS;
@@ -1012,18 +767,9 @@ rows! {
         0x1d 0x9d 0x9d DS_GWS_BARRIER: = B32 | GDS;
         0x1e 0x1e 0x1e DS_STORE_B8 (gfx9 DS_WRITE_B8): = B32 B32;
         0x1f 0x1f 0x1f DS_STORE_B16 (gfx9 DS_WRITE_B16): = B32 B32;
-        0x20 0x20 0x20 DS_ADD_RTN_U32: B32 = B32 B32;
-        0x21 0x21 0x21 DS_SUB_RTN_U32: B32 = B32 B32;
-        0x22 0x22 0x22 DS_RSUB_RTN_U32: B32 = B32 B32;
-        0x23 0x23 0x23 DS_INC_RTN_U32: B32 = B32 B32;
-        0x24 0x24 0x24 DS_DEC_RTN_U32: B32 = B32 B32;
-        0x25 0x25 0x25 DS_MIN_RTN_I32: B32 = B32 B32;
-        0x26 0x26 0x26 DS_MAX_RTN_I32: B32 = B32 B32;
-        0x27 0x27 0x27 DS_MIN_RTN_U32: B32 = B32 B32;
-        0x28 0x28 0x28 DS_MAX_RTN_U32: B32 = B32 B32;
-        0x29 0x29 0x29 DS_AND_RTN_B32: B32 = B32 B32;
-        0x2a 0x2a 0x2a DS_OR_RTN_B32: B32 = B32 B32;
-        0x2b 0x2b 0x2b DS_XOR_RTN_B32: B32 = B32 B32;
+        0x20 0x20 0x20 DS_ADD_RTN_U32 DS_SUB_RTN_U32 DS_RSUB_RTN_U32 DS_INC_RTN_U32 DS_DEC_RTN_U32 DS_MIN_RTN_I32
+                       DS_MAX_RTN_I32 DS_MIN_RTN_U32 DS_MAX_RTN_U32 DS_AND_RTN_B32 DS_OR_RTN_B32
+                       DS_XOR_RTN_B32: B32 = B32 B32;
         0x2c 0x2c 0x2c DS_MSKOR_RTN_B32: B32 = B32 B32 B32;
         0x2d 0x2d 0x2d DS_STOREXCHG_RTN_B32 (gfx9 DS_WRXCHG_RTN_B32): B32 = B32 B32;
         0x2e 0x2e 0x2e DS_STOREXCHG_2ADDR_RTN_B32 (gfx9 DS_WRXCHG2_RTN_B32): B64 = B32 B32 B32 | TWO_OFFSETS;
@@ -1044,18 +790,8 @@ rows! {
         0x3d 0xbd 0xbd DS_CONSUME: B32 =;
         0x3e 0xbe 0xbe DS_APPEND: B32 =;
         0x3f _    _    DS_ORDERED_COUNT: B32 = B32 | GDS;
-        0x40 0x40 0x40 DS_ADD_U64: = B32 B64;
-        0x41 0x41 0x41 DS_SUB_U64: = B32 B64;
-        0x42 0x42 0x42 DS_RSUB_U64: = B32 B64;
-        0x43 0x43 0x43 DS_INC_U64: = B32 B64;
-        0x44 0x44 0x44 DS_DEC_U64: = B32 B64;
-        0x45 0x45 0x45 DS_MIN_I64: = B32 B64;
-        0x46 0x46 0x46 DS_MAX_I64: = B32 B64;
-        0x47 0x47 0x47 DS_MIN_U64: = B32 B64;
-        0x48 0x48 0x48 DS_MAX_U64: = B32 B64;
-        0x49 0x49 0x49 DS_AND_B64: = B32 B64;
-        0x4a 0x4a 0x4a DS_OR_B64: = B32 B64;
-        0x4b 0x4b 0x4b DS_XOR_B64: = B32 B64;
+        0x40 0x40 0x40 DS_ADD_U64 DS_SUB_U64 DS_RSUB_U64 DS_INC_U64 DS_DEC_U64 DS_MIN_I64 DS_MAX_I64 DS_MIN_U64
+                       DS_MAX_U64 DS_AND_B64 DS_OR_B64 DS_XOR_B64: = B32 B64;
         0x4c 0x4c 0x4c DS_MSKOR_B64: = B32 B64 B64;
         0x4d 0x4d 0x4d DS_STORE_B64 (gfx9 DS_WRITE_B64): = B32 B64;
         0x4e 0x4e 0x4e DS_STORE_2ADDR_B64 (gfx9 DS_WRITE2_B64): = B32 B64 B64 | TWO_OFFSETS;
@@ -1064,18 +800,9 @@ rows! {
         0x51 0x51 0x51 DS_CMPSTORE_F64 (gfx9 DS_CMPST_F64): = B32 B64 B64;
         0x52 0x52 0x52 DS_MIN_F64: = B32 B64;
         0x53 0x53 0x53 DS_MAX_F64: = B32 B64;
-        0x60 0x60 0x60 DS_ADD_RTN_U64: B64 = B32 B64;
-        0x61 0x61 0x61 DS_SUB_RTN_U64: B64 = B32 B64;
-        0x62 0x62 0x62 DS_RSUB_RTN_U64: B64 = B32 B64;
-        0x63 0x63 0x63 DS_INC_RTN_U64: B64 = B32 B64;
-        0x64 0x64 0x64 DS_DEC_RTN_U64: B64 = B32 B64;
-        0x65 0x65 0x65 DS_MIN_RTN_I64: B64 = B32 B64;
-        0x66 0x66 0x66 DS_MAX_RTN_I64: B64 = B32 B64;
-        0x67 0x67 0x67 DS_MIN_RTN_U64: B64 = B32 B64;
-        0x68 0x68 0x68 DS_MAX_RTN_U64: B64 = B32 B64;
-        0x69 0x69 0x69 DS_AND_RTN_B64: B64 = B32 B64;
-        0x6a 0x6a 0x6a DS_OR_RTN_B64: B64 = B32 B64;
-        0x6b 0x6b 0x6b DS_XOR_RTN_B64: B64 = B32 B64;
+        0x60 0x60 0x60 DS_ADD_RTN_U64 DS_SUB_RTN_U64 DS_RSUB_RTN_U64 DS_INC_RTN_U64 DS_DEC_RTN_U64 DS_MIN_RTN_I64
+                       DS_MAX_RTN_I64 DS_MIN_RTN_U64 DS_MAX_RTN_U64 DS_AND_RTN_B64 DS_OR_RTN_B64
+                       DS_XOR_RTN_B64: B64 = B32 B64;
         0x6c 0x6c 0x6c DS_MSKOR_RTN_B64: B64 = B32 B64 B64;
         0x6d 0x6d 0x6d DS_STOREXCHG_RTN_B64 (gfx9 DS_WRXCHG_RTN_B64): B64 = B32 B64;
         0x6e 0x6e 0x6e DS_STOREXCHG_2ADDR_RTN_B64 (gfx9 DS_WRXCHG2_RTN_B64): B128 = B32 B64 B64 | TWO_OFFSETS;
@@ -1116,167 +843,94 @@ rows! {
         _    _    0xb7 DS_PK_ADD_RTN_F16: B32 = B32 B32;
         _    _    0xb8 DS_PK_ADD_RTN_BF16: B32 = B32 B32;
     }
-    Flat {
-        0x10 0x10 0x10 FLAT_LOAD_U8 (gfx9 FLAT_LOAD_UBYTE): B32 = B64;
-        0x11 0x11 0x11 FLAT_LOAD_I8 (gfx9 FLAT_LOAD_SBYTE): B32 = B64;
-        0x12 0x12 0x12 FLAT_LOAD_U16 (gfx9 FLAT_LOAD_USHORT): B32 = B64;
-        0x13 0x13 0x13 FLAT_LOAD_I16 (gfx9 FLAT_LOAD_SSHORT): B32 = B64;
-        0x14 0x14 0x14 FLAT_LOAD_B32 (gfx9 FLAT_LOAD_DWORD): B32 = B64;
-        0x15 0x15 0x15 FLAT_LOAD_B64 (gfx9 FLAT_LOAD_DWORDX2): B64 = B64;
-        0x16 0x16 0x16 FLAT_LOAD_B96 (gfx9 FLAT_LOAD_DWORDX3): B96 = B64;
-        0x17 0x17 0x17 FLAT_LOAD_B128 (gfx9 FLAT_LOAD_DWORDX4): B128 = B64;
-        0x18 0x18 0x18 FLAT_STORE_B8 (gfx9 FLAT_STORE_BYTE): = B64 B32;
-        0x19 0x1a 0x1a FLAT_STORE_B16 (gfx9 FLAT_STORE_SHORT): = B64 B32;
-        0x1a 0x1c 0x1c FLAT_STORE_B32 (gfx9 FLAT_STORE_DWORD): = B64 B32;
-        0x1b 0x1d 0x1d FLAT_STORE_B64 (gfx9 FLAT_STORE_DWORDX2): = B64 B64;
-        0x1c 0x1e 0x1e FLAT_STORE_B96 (gfx9 FLAT_STORE_DWORDX3): = B64 B96;
-        0x1d 0x1f 0x1f FLAT_STORE_B128 (gfx9 FLAT_STORE_DWORDX4): = B64 B128;
-        0x1e 0x20 0x20 FLAT_LOAD_D16_U8 (gfx9 FLAT_LOAD_UBYTE_D16): B32 = B64;
-        0x1f 0x22 0x22 FLAT_LOAD_D16_I8 (gfx9 FLAT_LOAD_SBYTE_D16): B32 = B64;
-        0x20 0x24 0x24 FLAT_LOAD_D16_B16 (gfx9 FLAT_LOAD_SHORT_D16): B32 = B64;
-        0x21 0x21 0x21 FLAT_LOAD_D16_HI_U8 (gfx9 FLAT_LOAD_UBYTE_D16_HI): B32 = B64;
-        0x22 0x23 0x23 FLAT_LOAD_D16_HI_I8 (gfx9 FLAT_LOAD_SBYTE_D16_HI): B32 = B64;
-        0x23 0x25 0x25 FLAT_LOAD_D16_HI_B16 (gfx9 FLAT_LOAD_SHORT_D16_HI): B32 = B64;
-        0x24 0x19 0x19 FLAT_STORE_D16_HI_B8 (gfx9 FLAT_STORE_BYTE_D16_HI): = B64 B32;
-        0x25 0x1b 0x1b FLAT_STORE_D16_HI_B16 (gfx9 FLAT_STORE_SHORT_D16_HI): = B64 B32;
-        0x33 0x40 0x40 FLAT_ATOMIC_SWAP_B32 (gfx9 FLAT_ATOMIC_SWAP): B32 = B64 B32;
-        0x34 0x41 0x41 FLAT_ATOMIC_CMPSWAP_B32 (gfx9 FLAT_ATOMIC_CMPSWAP): B32 = B64 B64;
-        0x35 0x42 0x42 FLAT_ATOMIC_ADD_U32 (gfx9 FLAT_ATOMIC_ADD): B32 = B64 B32;
-        0x36 0x43 0x43 FLAT_ATOMIC_SUB_U32 (gfx9 FLAT_ATOMIC_SUB): B32 = B64 B32;
-        0x38 0x44 0x44 FLAT_ATOMIC_MIN_I32 (gfx9 FLAT_ATOMIC_SMIN): B32 = B64 B32;
-        0x39 0x45 0x45 FLAT_ATOMIC_MIN_U32 (gfx9 FLAT_ATOMIC_UMIN): B32 = B64 B32;
-        0x3a 0x46 0x46 FLAT_ATOMIC_MAX_I32 (gfx9 FLAT_ATOMIC_SMAX): B32 = B64 B32;
-        0x3b 0x47 0x47 FLAT_ATOMIC_MAX_U32 (gfx9 FLAT_ATOMIC_UMAX): B32 = B64 B32;
-        0x3c 0x48 0x48 FLAT_ATOMIC_AND_B32 (gfx9 FLAT_ATOMIC_AND): B32 = B64 B32;
-        0x3d 0x49 0x49 FLAT_ATOMIC_OR_B32 (gfx9 FLAT_ATOMIC_OR): B32 = B64 B32;
-        0x3e 0x4a 0x4a FLAT_ATOMIC_XOR_B32 (gfx9 FLAT_ATOMIC_XOR): B32 = B64 B32;
-        0x3f 0x4b 0x4b FLAT_ATOMIC_INC_U32 (gfx9 FLAT_ATOMIC_INC): B32 = B64 B32;
-        0x40 0x4c 0x4c FLAT_ATOMIC_DEC_U32 (gfx9 FLAT_ATOMIC_DEC): B32 = B64 B32;
-        0x41 0x60 0x60 FLAT_ATOMIC_SWAP_B64 (gfx9 FLAT_ATOMIC_SWAP_X2): B64 = B64 B64;
-        0x42 0x61 0x61 FLAT_ATOMIC_CMPSWAP_B64 (gfx9 FLAT_ATOMIC_CMPSWAP_X2): B64 = B64 B128;
-        0x43 0x62 0x62 FLAT_ATOMIC_ADD_U64 (gfx9 FLAT_ATOMIC_ADD_X2): B64 = B64 B64;
-        0x44 0x63 0x63 FLAT_ATOMIC_SUB_U64 (gfx9 FLAT_ATOMIC_SUB_X2): B64 = B64 B64;
-        0x45 0x64 0x64 FLAT_ATOMIC_MIN_I64 (gfx9 FLAT_ATOMIC_SMIN_X2): B64 = B64 B64;
-        0x46 0x65 0x65 FLAT_ATOMIC_MIN_U64 (gfx9 FLAT_ATOMIC_UMIN_X2): B64 = B64 B64;
-        0x47 0x66 0x66 FLAT_ATOMIC_MAX_I64 (gfx9 FLAT_ATOMIC_SMAX_X2): B64 = B64 B64;
-        0x48 0x67 0x67 FLAT_ATOMIC_MAX_U64 (gfx9 FLAT_ATOMIC_UMAX_X2): B64 = B64 B64;
-        0x49 0x68 0x68 FLAT_ATOMIC_AND_B64 (gfx9 FLAT_ATOMIC_AND_X2): B64 = B64 B64;
-        0x4a 0x69 0x69 FLAT_ATOMIC_OR_B64 (gfx9 FLAT_ATOMIC_OR_X2): B64 = B64 B64;
-        0x4b 0x6a 0x6a FLAT_ATOMIC_XOR_B64 (gfx9 FLAT_ATOMIC_XOR_X2): B64 = B64 B64;
-        0x4c 0x6b 0x6b FLAT_ATOMIC_INC_U64 (gfx9 FLAT_ATOMIC_INC_X2): B64 = B64 B64;
-        0x4d 0x6c 0x6c FLAT_ATOMIC_DEC_U64 (gfx9 FLAT_ATOMIC_DEC_X2): B64 = B64 B64;
-        0x50 _    _    FLAT_ATOMIC_CMPSWAP_F32: B32 = B64 B64;
-        0x51 _    _    FLAT_ATOMIC_MIN_F32: B32 = B64 B32;
-        0x52 _    _    FLAT_ATOMIC_MAX_F32: B32 = B64 B32;
-        0x56 _    0x4d FLAT_ATOMIC_ADD_F32: B32 = B64 B32;
-        _    _    0x4e FLAT_ATOMIC_PK_ADD_F16: B32 = B64 B32;
-        _    0x4f 0x4f FLAT_ATOMIC_ADD_F64: B64 = B64 B64;
-        _    0x50 0x50 FLAT_ATOMIC_MIN_F64: B64 = B64 B64;
-        _    0x51 0x51 FLAT_ATOMIC_MAX_F64: B64 = B64 B64;
-        _    _    0x52 FLAT_ATOMIC_PK_ADD_BF16: B32 = B64 B32;
+    Flat Global Scratch Mubuf(gfx9) => {
+        0x10 0x10 0x10 LOAD_U8 (gfx9 LOAD_UBYTE): B32 = ADDRESS;
+        0x11 0x11 0x11 LOAD_I8 (gfx9 LOAD_SBYTE): B32 = ADDRESS;
+        0x12 0x12 0x12 LOAD_U16 (gfx9 LOAD_USHORT): B32 = ADDRESS;
+        0x13 0x13 0x13 LOAD_I16 (gfx9 LOAD_SSHORT): B32 = ADDRESS;
+        0x14 0x14 0x14 LOAD_B32 (gfx9 LOAD_DWORD): B32 = ADDRESS;
+        0x15 0x15 0x15 LOAD_B64 (gfx9 LOAD_DWORDX2): B64 = ADDRESS;
+        0x16 0x16 0x16 LOAD_B96 (gfx9 LOAD_DWORDX3): B96 = ADDRESS;
+        0x17 0x17 0x17 LOAD_B128 (gfx9 LOAD_DWORDX4): B128 = ADDRESS;
+        0x18 0x18 0x18 STORE_B8 (gfx9 STORE_BYTE): = ADDRESS B32;
+        0x19 0x1a 0x1a STORE_B16 (gfx9 STORE_SHORT): = ADDRESS B32;
+        0x1a 0x1c 0x1c STORE_B32 (gfx9 STORE_DWORD): = ADDRESS B32;
+        0x1b 0x1d 0x1d STORE_B64 (gfx9 STORE_DWORDX2): = ADDRESS B64;
+        0x1c 0x1e 0x1e STORE_B96 (gfx9 STORE_DWORDX3): = ADDRESS B96;
+        0x1d 0x1f 0x1f STORE_B128 (gfx9 STORE_DWORDX4): = ADDRESS B128;
+        0x1e 0x20 0x20 LOAD_D16_U8 (gfx9 LOAD_UBYTE_D16): B32 = ADDRESS;
+        0x1f 0x22 0x22 LOAD_D16_I8 (gfx9 LOAD_SBYTE_D16): B32 = ADDRESS;
+        0x20 0x24 0x24 LOAD_D16_B16 (gfx9 LOAD_SHORT_D16): B32 = ADDRESS;
+        0x21 0x21 0x21 LOAD_D16_HI_U8 (gfx9 LOAD_UBYTE_D16_HI): B32 = ADDRESS;
+        0x22 0x23 0x23 LOAD_D16_HI_I8 (gfx9 LOAD_SBYTE_D16_HI): B32 = ADDRESS;
+        0x23 0x25 0x25 LOAD_D16_HI_B16 (gfx9 LOAD_SHORT_D16_HI): B32 = ADDRESS;
+        0x24 0x19 0x19 STORE_D16_HI_B8 (gfx9 STORE_BYTE_D16_HI): = ADDRESS B32;
+        0x25 0x1b 0x1b STORE_D16_HI_B16 (gfx9 STORE_SHORT_D16_HI): = ADDRESS B32;
     }
-    Global {
-        0x10 0x10 0x10 GLOBAL_LOAD_U8 (gfx9 GLOBAL_LOAD_UBYTE): B32 = B64;
-        0x11 0x11 0x11 GLOBAL_LOAD_I8 (gfx9 GLOBAL_LOAD_SBYTE): B32 = B64;
-        0x12 0x12 0x12 GLOBAL_LOAD_U16 (gfx9 GLOBAL_LOAD_USHORT): B32 = B64;
-        0x13 0x13 0x13 GLOBAL_LOAD_I16 (gfx9 GLOBAL_LOAD_SSHORT): B32 = B64;
-        0x14 0x14 0x14 GLOBAL_LOAD_B32 (gfx9 GLOBAL_LOAD_DWORD): B32 = B64;
-        0x15 0x15 0x15 GLOBAL_LOAD_B64 (gfx9 GLOBAL_LOAD_DWORDX2): B64 = B64;
-        0x16 0x16 0x16 GLOBAL_LOAD_B96 (gfx9 GLOBAL_LOAD_DWORDX3): B96 = B64;
-        0x17 0x17 0x17 GLOBAL_LOAD_B128 (gfx9 GLOBAL_LOAD_DWORDX4): B128 = B64;
-        0x18 0x18 0x18 GLOBAL_STORE_B8 (gfx9 GLOBAL_STORE_BYTE): = B64 B32;
-        0x19 0x1a 0x1a GLOBAL_STORE_B16 (gfx9 GLOBAL_STORE_SHORT): = B64 B32;
-        0x1a 0x1c 0x1c GLOBAL_STORE_B32 (gfx9 GLOBAL_STORE_DWORD): = B64 B32;
-        0x1b 0x1d 0x1d GLOBAL_STORE_B64 (gfx9 GLOBAL_STORE_DWORDX2): = B64 B64;
-        0x1c 0x1e 0x1e GLOBAL_STORE_B96 (gfx9 GLOBAL_STORE_DWORDX3): = B64 B96;
-        0x1d 0x1f 0x1f GLOBAL_STORE_B128 (gfx9 GLOBAL_STORE_DWORDX4): = B64 B128;
-        0x1e 0x20 0x20 GLOBAL_LOAD_D16_U8 (gfx9 GLOBAL_LOAD_UBYTE_D16): B32 = B64;
-        0x1f 0x22 0x22 GLOBAL_LOAD_D16_I8 (gfx9 GLOBAL_LOAD_SBYTE_D16): B32 = B64;
-        0x20 0x24 0x24 GLOBAL_LOAD_D16_B16 (gfx9 GLOBAL_LOAD_SHORT_D16): B32 = B64;
-        0x21 0x21 0x21 GLOBAL_LOAD_D16_HI_U8 (gfx9 GLOBAL_LOAD_UBYTE_D16_HI): B32 = B64;
-        0x22 0x23 0x23 GLOBAL_LOAD_D16_HI_I8 (gfx9 GLOBAL_LOAD_SBYTE_D16_HI): B32 = B64;
-        0x23 0x25 0x25 GLOBAL_LOAD_D16_HI_B16 (gfx9 GLOBAL_LOAD_SHORT_D16_HI): B32 = B64;
-        0x24 0x19 0x19 GLOBAL_STORE_D16_HI_B8 (gfx9 GLOBAL_STORE_BYTE_D16_HI): = B64 B32;
-        0x25 0x1b 0x1b GLOBAL_STORE_D16_HI_B16 (gfx9 GLOBAL_STORE_SHORT_D16_HI): = B64 B32;
-        0x28 _    _    GLOBAL_LOAD_ADDTID_B32: B32 =;
-        0x29 _    _    GLOBAL_STORE_ADDTID_B32: = NONE B32;
-        0x33 0x40 0x40 GLOBAL_ATOMIC_SWAP_B32 (gfx9 GLOBAL_ATOMIC_SWAP): B32 = B64 B32;
-        0x34 0x41 0x41 GLOBAL_ATOMIC_CMPSWAP_B32 (gfx9 GLOBAL_ATOMIC_CMPSWAP): B32 = B64 B64;
-        0x35 0x42 0x42 GLOBAL_ATOMIC_ADD_U32 (gfx9 GLOBAL_ATOMIC_ADD): B32 = B64 B32;
-        0x36 0x43 0x43 GLOBAL_ATOMIC_SUB_U32 (gfx9 GLOBAL_ATOMIC_SUB): B32 = B64 B32;
-        0x37 _    _    GLOBAL_ATOMIC_CSUB_U32: B32 = B64 B32;
-        0x38 0x44 0x44 GLOBAL_ATOMIC_MIN_I32 (gfx9 GLOBAL_ATOMIC_SMIN): B32 = B64 B32;
-        0x39 0x45 0x45 GLOBAL_ATOMIC_MIN_U32 (gfx9 GLOBAL_ATOMIC_UMIN): B32 = B64 B32;
-        0x3a 0x46 0x46 GLOBAL_ATOMIC_MAX_I32 (gfx9 GLOBAL_ATOMIC_SMAX): B32 = B64 B32;
-        0x3b 0x47 0x47 GLOBAL_ATOMIC_MAX_U32 (gfx9 GLOBAL_ATOMIC_UMAX): B32 = B64 B32;
-        0x3c 0x48 0x48 GLOBAL_ATOMIC_AND_B32 (gfx9 GLOBAL_ATOMIC_AND): B32 = B64 B32;
-        0x3d 0x49 0x49 GLOBAL_ATOMIC_OR_B32 (gfx9 GLOBAL_ATOMIC_OR): B32 = B64 B32;
-        0x3e 0x4a 0x4a GLOBAL_ATOMIC_XOR_B32 (gfx9 GLOBAL_ATOMIC_XOR): B32 = B64 B32;
-        0x3f 0x4b 0x4b GLOBAL_ATOMIC_INC_U32 (gfx9 GLOBAL_ATOMIC_INC): B32 = B64 B32;
-        0x40 0x4c 0x4c GLOBAL_ATOMIC_DEC_U32 (gfx9 GLOBAL_ATOMIC_DEC): B32 = B64 B32;
-        0x41 0x60 0x60 GLOBAL_ATOMIC_SWAP_B64 (gfx9 GLOBAL_ATOMIC_SWAP_X2): B64 = B64 B64;
-        0x42 0x61 0x61 GLOBAL_ATOMIC_CMPSWAP_B64 (gfx9 GLOBAL_ATOMIC_CMPSWAP_X2): B64 = B64 B128;
-        0x43 0x62 0x62 GLOBAL_ATOMIC_ADD_U64 (gfx9 GLOBAL_ATOMIC_ADD_X2): B64 = B64 B64;
-        0x44 0x63 0x63 GLOBAL_ATOMIC_SUB_U64 (gfx9 GLOBAL_ATOMIC_SUB_X2): B64 = B64 B64;
-        0x45 0x64 0x64 GLOBAL_ATOMIC_MIN_I64 (gfx9 GLOBAL_ATOMIC_SMIN_X2): B64 = B64 B64;
-        0x46 0x65 0x65 GLOBAL_ATOMIC_MIN_U64 (gfx9 GLOBAL_ATOMIC_UMIN_X2): B64 = B64 B64;
-        0x47 0x66 0x66 GLOBAL_ATOMIC_MAX_I64 (gfx9 GLOBAL_ATOMIC_SMAX_X2): B64 = B64 B64;
-        0x48 0x67 0x67 GLOBAL_ATOMIC_MAX_U64 (gfx9 GLOBAL_ATOMIC_UMAX_X2): B64 = B64 B64;
-        0x49 0x68 0x68 GLOBAL_ATOMIC_AND_B64 (gfx9 GLOBAL_ATOMIC_AND_X2): B64 = B64 B64;
-        0x4a 0x69 0x69 GLOBAL_ATOMIC_OR_B64 (gfx9 GLOBAL_ATOMIC_OR_X2): B64 = B64 B64;
-        0x4b 0x6a 0x6a GLOBAL_ATOMIC_XOR_B64 (gfx9 GLOBAL_ATOMIC_XOR_X2): B64 = B64 B64;
-        0x4c 0x6b 0x6b GLOBAL_ATOMIC_INC_U64 (gfx9 GLOBAL_ATOMIC_INC_X2): B64 = B64 B64;
-        0x4d 0x6c 0x6c GLOBAL_ATOMIC_DEC_U64 (gfx9 GLOBAL_ATOMIC_DEC_X2): B64 = B64 B64;
-        0x50 _    _    GLOBAL_ATOMIC_CMPSWAP_F32: B32 = B64 B64;
-        0x51 _    _    GLOBAL_ATOMIC_MIN_F32: B32 = B64 B32;
-        0x52 _    _    GLOBAL_ATOMIC_MAX_F32: B32 = B64 B32;
-        0x56 0x4d 0x4d GLOBAL_ATOMIC_ADD_F32: B32 = B64 B32;
-        _    _    0x26 GLOBAL_LOAD_LDS_U8 (gfx9 GLOBAL_LOAD_LDS_UBYTE): = B64 | TO_LDS;
-        _    _    0x27 GLOBAL_LOAD_LDS_I8 (gfx9 GLOBAL_LOAD_LDS_SBYTE): = B64 | TO_LDS;
-        _    _    0x28 GLOBAL_LOAD_LDS_U16 (gfx9 GLOBAL_LOAD_LDS_USHORT): = B64 | TO_LDS;
-        _    _    0x29 GLOBAL_LOAD_LDS_I16 (gfx9 GLOBAL_LOAD_LDS_SSHORT): = B64 | TO_LDS;
-        _    _    0x2a GLOBAL_LOAD_LDS_B32 (gfx9 GLOBAL_LOAD_LDS_DWORD): = B64 | TO_LDS;
-        _    0x4e 0x4e GLOBAL_ATOMIC_PK_ADD_F16: B32 = B64 B32;
-        _    0x4f 0x4f GLOBAL_ATOMIC_ADD_F64: B64 = B64 B64;
-        _    0x50 0x50 GLOBAL_ATOMIC_MIN_F64: B64 = B64 B64;
-        _    0x51 0x51 GLOBAL_ATOMIC_MAX_F64: B64 = B64 B64;
-        _    _    0x52 GLOBAL_ATOMIC_PK_ADD_BF16: B32 = B64 B32;
+    Flat Global => {
+        0x33 0x40 0x40 ATOMIC_SWAP_B32 (gfx9 ATOMIC_SWAP): B32 = ADDRESS B32;
+        0x34 0x41 0x41 ATOMIC_CMPSWAP_B32 (gfx9 ATOMIC_CMPSWAP): B32 = ADDRESS B64;
+        0x35 0x42 0x42 ATOMIC_ADD_U32 (gfx9 ATOMIC_ADD): B32 = ADDRESS B32;
+        0x36 0x43 0x43 ATOMIC_SUB_U32 (gfx9 ATOMIC_SUB): B32 = ADDRESS B32;
+        0x38 0x44 0x44 ATOMIC_MIN_I32 (gfx9 ATOMIC_SMIN): B32 = ADDRESS B32;
+        0x39 0x45 0x45 ATOMIC_MIN_U32 (gfx9 ATOMIC_UMIN): B32 = ADDRESS B32;
+        0x3a 0x46 0x46 ATOMIC_MAX_I32 (gfx9 ATOMIC_SMAX): B32 = ADDRESS B32;
+        0x3b 0x47 0x47 ATOMIC_MAX_U32 (gfx9 ATOMIC_UMAX): B32 = ADDRESS B32;
+        0x3c 0x48 0x48 ATOMIC_AND_B32 (gfx9 ATOMIC_AND): B32 = ADDRESS B32;
+        0x3d 0x49 0x49 ATOMIC_OR_B32 (gfx9 ATOMIC_OR): B32 = ADDRESS B32;
+        0x3e 0x4a 0x4a ATOMIC_XOR_B32 (gfx9 ATOMIC_XOR): B32 = ADDRESS B32;
+        0x3f 0x4b 0x4b ATOMIC_INC_U32 (gfx9 ATOMIC_INC): B32 = ADDRESS B32;
+        0x40 0x4c 0x4c ATOMIC_DEC_U32 (gfx9 ATOMIC_DEC): B32 = ADDRESS B32;
+        0x41 0x60 0x60 ATOMIC_SWAP_B64 (gfx9 ATOMIC_SWAP_X2): B64 = ADDRESS B64;
+        0x42 0x61 0x61 ATOMIC_CMPSWAP_B64 (gfx9 ATOMIC_CMPSWAP_X2): B64 = ADDRESS B128;
+        0x43 0x62 0x62 ATOMIC_ADD_U64 (gfx9 ATOMIC_ADD_X2): B64 = ADDRESS B64;
+        0x44 0x63 0x63 ATOMIC_SUB_U64 (gfx9 ATOMIC_SUB_X2): B64 = ADDRESS B64;
+        0x45 0x64 0x64 ATOMIC_MIN_I64 (gfx9 ATOMIC_SMIN_X2): B64 = ADDRESS B64;
+        0x46 0x65 0x65 ATOMIC_MIN_U64 (gfx9 ATOMIC_UMIN_X2): B64 = ADDRESS B64;
+        0x47 0x66 0x66 ATOMIC_MAX_I64 (gfx9 ATOMIC_SMAX_X2): B64 = ADDRESS B64;
+        0x48 0x67 0x67 ATOMIC_MAX_U64 (gfx9 ATOMIC_UMAX_X2): B64 = ADDRESS B64;
+        0x49 0x68 0x68 ATOMIC_AND_B64 (gfx9 ATOMIC_AND_X2): B64 = ADDRESS B64;
+        0x4a 0x69 0x69 ATOMIC_OR_B64 (gfx9 ATOMIC_OR_X2): B64 = ADDRESS B64;
+        0x4b 0x6a 0x6a ATOMIC_XOR_B64 (gfx9 ATOMIC_XOR_X2): B64 = ADDRESS B64;
+        0x4c 0x6b 0x6b ATOMIC_INC_U64 (gfx9 ATOMIC_INC_X2): B64 = ADDRESS B64;
+        0x4d 0x6c 0x6c ATOMIC_DEC_U64 (gfx9 ATOMIC_DEC_X2): B64 = ADDRESS B64;
+        0x50 _    _    ATOMIC_CMPSWAP_F32: B32 = ADDRESS B64;
+        0x51 _    _    ATOMIC_MIN_F32: B32 = ADDRESS B32;
+        0x52 _    _    ATOMIC_MAX_F32: B32 = ADDRESS B32;
+        _    0x4f 0x4f ATOMIC_ADD_F64: B64 = ADDRESS B64;
+        _    0x50 0x50 ATOMIC_MIN_F64: B64 = ADDRESS B64;
+        _    0x51 0x51 ATOMIC_MAX_F64: B64 = ADDRESS B64;
+        _    _    0x52 ATOMIC_PK_ADD_BF16: B32 = ADDRESS B32;
     }
-    Scratch {
-        0x10 0x10 0x10 SCRATCH_LOAD_U8 (gfx9 SCRATCH_LOAD_UBYTE): B32 = B32;
-        0x11 0x11 0x11 SCRATCH_LOAD_I8 (gfx9 SCRATCH_LOAD_SBYTE): B32 = B32;
-        0x12 0x12 0x12 SCRATCH_LOAD_U16 (gfx9 SCRATCH_LOAD_USHORT): B32 = B32;
-        0x13 0x13 0x13 SCRATCH_LOAD_I16 (gfx9 SCRATCH_LOAD_SSHORT): B32 = B32;
-        0x14 0x14 0x14 SCRATCH_LOAD_B32 (gfx9 SCRATCH_LOAD_DWORD): B32 = B32;
-        0x15 0x15 0x15 SCRATCH_LOAD_B64 (gfx9 SCRATCH_LOAD_DWORDX2): B64 = B32;
-        0x16 0x16 0x16 SCRATCH_LOAD_B96 (gfx9 SCRATCH_LOAD_DWORDX3): B96 = B32;
-        0x17 0x17 0x17 SCRATCH_LOAD_B128 (gfx9 SCRATCH_LOAD_DWORDX4): B128 = B32;
-        0x18 0x18 0x18 SCRATCH_STORE_B8 (gfx9 SCRATCH_STORE_BYTE): = B32 B32;
-        0x19 0x1a 0x1a SCRATCH_STORE_B16 (gfx9 SCRATCH_STORE_SHORT): = B32 B32;
-        0x1a 0x1c 0x1c SCRATCH_STORE_B32 (gfx9 SCRATCH_STORE_DWORD): = B32 B32;
-        0x1b 0x1d 0x1d SCRATCH_STORE_B64 (gfx9 SCRATCH_STORE_DWORDX2): = B32 B64;
-        0x1c 0x1e 0x1e SCRATCH_STORE_B96 (gfx9 SCRATCH_STORE_DWORDX3): = B32 B96;
-        0x1d 0x1f 0x1f SCRATCH_STORE_B128 (gfx9 SCRATCH_STORE_DWORDX4): = B32 B128;
-        0x1e 0x20 0x20 SCRATCH_LOAD_D16_U8 (gfx9 SCRATCH_LOAD_UBYTE_D16): B32 = B32;
-        0x1f 0x22 0x22 SCRATCH_LOAD_D16_I8 (gfx9 SCRATCH_LOAD_SBYTE_D16): B32 = B32;
-        0x20 0x24 0x24 SCRATCH_LOAD_D16_B16 (gfx9 SCRATCH_LOAD_SHORT_D16): B32 = B32;
-        0x21 0x21 0x21 SCRATCH_LOAD_D16_HI_U8 (gfx9 SCRATCH_LOAD_UBYTE_D16_HI): B32 = B32;
-        0x22 0x23 0x23 SCRATCH_LOAD_D16_HI_I8 (gfx9 SCRATCH_LOAD_SBYTE_D16_HI): B32 = B32;
-        0x23 0x25 0x25 SCRATCH_LOAD_D16_HI_B16 (gfx9 SCRATCH_LOAD_SHORT_D16_HI): B32 = B32;
-        0x24 0x19 0x19 SCRATCH_STORE_D16_HI_B8 (gfx9 SCRATCH_STORE_BYTE_D16_HI): = B32 B32;
-        0x25 0x1b 0x1b SCRATCH_STORE_D16_HI_B16 (gfx9 SCRATCH_STORE_SHORT_D16_HI): = B32 B32;
-        _    _    0x26 SCRATCH_LOAD_LDS_U8 (gfx9 SCRATCH_LOAD_LDS_UBYTE): = B32 | TO_LDS;
-        _    _    0x27 SCRATCH_LOAD_LDS_I8 (gfx9 SCRATCH_LOAD_LDS_SBYTE): = B32 | TO_LDS;
-        _    _    0x28 SCRATCH_LOAD_LDS_U16 (gfx9 SCRATCH_LOAD_LDS_USHORT): = B32 | TO_LDS;
-        _    _    0x29 SCRATCH_LOAD_LDS_I16 (gfx9 SCRATCH_LOAD_LDS_SSHORT): = B32 | TO_LDS;
-        _    _    0x2a SCRATCH_LOAD_LDS_B32 (gfx9 SCRATCH_LOAD_LDS_DWORD): = B32 | TO_LDS;
+    Global => {
+        0x28 _    _    LOAD_ADDTID_B32: B32 =;
+        0x29 _    _    STORE_ADDTID_B32: = NONE B32;
+        0x37 _    _    ATOMIC_CSUB_U32: B32 = ADDRESS B32;
+        0x56 0x4d 0x4d ATOMIC_ADD_F32: B32 = ADDRESS B32;
+        _    0x4e 0x4e ATOMIC_PK_ADD_F16: B32 = ADDRESS B32;
+    }
+    Global Scratch => {
+        _    _    0x26 LOAD_LDS_U8 (gfx9 LOAD_LDS_UBYTE): = ADDRESS | TO_LDS;
+        _    _    0x27 LOAD_LDS_I8 (gfx9 LOAD_LDS_SBYTE): = ADDRESS | TO_LDS;
+        _    _    0x28 LOAD_LDS_U16 (gfx9 LOAD_LDS_USHORT): = ADDRESS | TO_LDS;
+        _    _    0x29 LOAD_LDS_I16 (gfx9 LOAD_LDS_SSHORT): = ADDRESS | TO_LDS;
+        _    _    0x2a LOAD_LDS_B32 (gfx9 LOAD_LDS_DWORD): = ADDRESS | TO_LDS;
+    }
+    Mubuf => {
+        0x2b _    _    GL0_INV: =;
+        0x2c _    _    GL1_INV: =;
+        _    0x28 0x28 WBL2: =;
+        _    0x29 _    INVL2: =;
+        _    _    0x29 INV: =;
+        _    0x3e _    WBINVL1: =;
+        _    0x3f _    WBINVL1_VOL: =;
     }
 }
 
 // Operations with a row above, for gfx11, which have another format or other operands in gfx9.
 rows! {
     OTHERS
-    Vop2 {
+    Vop2 => {
         _    0x19 0x19 V_ADD_CO_U32: U32 MASK = U32 U32 | CLAMP;
         _    0x1a 0x1a V_SUB_CO_U32: U32 MASK = U32 U32 | CLAMP;
         _    0x1b 0x1b V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
@@ -1291,12 +945,16 @@ rows! {
         _    0x31 0x31 V_MIN_U16: U16 = U16 U16;
         _    0x32 0x32 V_MIN_I16: I16 = I16 I16;
     }
-    Vopc {
+    Vopc => {
         _    0x14 0x14 V_CMP_CLASS_F16: MASK = F16 U32 | PLAIN;
         _    0x15 0x15 V_CMPX_CLASS_F16: MASK = F16 U32 | PLAIN;
     }
-    Vop3 {
+    Vop3 => {
         _     0x296 0x296 V_CVT_PK_RTZ_F16_F32 (gfx9 V_CVT_PKRTZ_F16_F32): PKF16 = F32 F32;
         _     0x2a1 0x2a1 V_MUL_DX9_ZERO_F32 (gfx9 V_MUL_LEGACY_F32): F32 = F32 F32;
+    }
+    Flat => {
+        0x56 _    0x4d ATOMIC_ADD_F32: B32 = ADDRESS B32;
+        _    _    0x4e ATOMIC_PK_ADD_F16: B32 = ADDRESS B32;
     }
 }

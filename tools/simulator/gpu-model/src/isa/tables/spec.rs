@@ -21,21 +21,18 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The row's operation in an architecture, if the architecture has it.
-    pub(super) const fn new(row: &Row, arch: Architecture) -> Option<Spec> {
-        let Some(code) = row.codes[arch as usize] else {
-            return None;
-        };
+    /// The row's operation `i` in an architecture, if the architecture has it.
+    pub(super) fn new(row: &Row, i: usize, arch: Architecture) -> Option<Spec> {
         let mut dst = row.dst;
         // `v_cmpx` of gfx9 writes a lane mask as well as EXEC.
         if arch.is_gfx9() && matches!(dst[0], Kind::EXEC) {
             dst[0] = Kind::MASK;
         }
         Some(Spec {
-            op: row.op,
-            name: row.names[arch as usize],
+            op: row.ops[i],
+            name: row.names[arch as usize][i],
             format: row.format,
-            code,
+            code: row.codes[arch as usize]? + i as u16,
             dst,
             src: row.src,
             flags: row.flags[arch.is_gfx9() as usize],

@@ -5,41 +5,54 @@ use super::*;
 #[test]
 fn modifiers_of_sources_and_results() {
     let two = 0x40000000;
+    let clamp: fn(&mut Inst) = |i| i.clamp = true;
+    /// MODE, operation, sources, change of the instruction, result.
+    type Case<'a> = (u32, Op, &'a [u64], fn(&mut Inst), u64);
+    let table: &[Case] = &[
+        (MODE, V_ADD_F32, &[ONE, two], |i| i.neg = 0b01, ONE),
+        (
+            MODE,
+            V_ADD_F32,
+            &[NEG | ONE, two],
+            |i| i.abs = 0b01,
+            0x40400000,
+        ),
+        (
+            MODE,
+            V_ADD_F32,
+            &[ONE, two],
+            |i| (i.abs, i.neg) = (3, 3),
+            0xc0400000,
+        ),
+        (MODE, V_MOV_B32, &[1], |i| i.neg = 1, NEG | 1),
+        (
+            MODE,
+            V_ADD_F64,
+            &[0x3ff0 << 48, 0],
+            |i| i.neg = 1,
+            0xbff0 << 48,
+        ),
+        (MODE, V_ADD_F16, &[0x3c00, 0], |i| i.neg = 1, 0xbc00),
+        // CLAMP to [0, 1]: NaN becomes 0 only with DX10_CLAMP, -0 becomes 0.
+        (MODE, V_ADD_F32, &[ONE, two], clamp, ONE),
+        (MODE, V_ADD_F32, &[NEG | ONE, 0], clamp, 0),
+        (MODE, V_ADD_F32, &[NEG, NEG], clamp, 0),
+        (MODE, V_ADD_F32, &[QNAN, 0], clamp, 0),
+        (MODE & !0x100, V_ADD_F32, &[QNAN, 0], clamp, QNAN),
+        (
+            MODE,
+            V_PK_ADD_F16,
+            &[0x3c00_bc00, 0x3c00_0000],
+            clamp,
+            0x3c00_0000,
+        ),
+    ];
+    for (mode, op, values, change, expected) in table {
+        let got = run_with(*mode, *op, values, change);
+        assert_eq!(got, *expected, "{op:?} {values:x?}");
+    }
     let changed =
         |mode, op, values: &[u64], change: &dyn Fn(&mut Inst)| run_with(mode, op, values, change);
-    assert_eq!(
-        changed(MODE, V_ADD_F32, &[ONE, two], &|i| i.neg = 0b01),
-        ONE
-    );
-    assert_eq!(
-        changed(MODE, V_ADD_F32, &[NEG | ONE, two], &|i| i.abs = 0b01),
-        0x40400000
-    );
-    assert_eq!(
-        changed(MODE, V_ADD_F32, &[ONE, two], &|i| (i.abs, i.neg) =
-            (0b11, 0b11)),
-        0xc0400000
-    );
-    assert_eq!(changed(MODE, V_MOV_B32, &[1], &|i| i.neg = 1), NEG | 1);
-    assert_eq!(
-        changed(MODE, V_ADD_F64, &[0x3ff0 << 48, 0], &|i| i.neg = 1),
-        0xbff0 << 48
-    );
-    assert_eq!(
-        changed(MODE, V_ADD_F16, &[0x3c00, 0], &|i| i.neg = 1),
-        0xbc00
-    );
-    // CLAMP to [0, 1]: NaN becomes 0 only with DX10_CLAMP, -0 becomes 0.
-    let clamp = |i: &mut Inst| i.clamp = true;
-    assert_eq!(changed(MODE, V_ADD_F32, &[ONE, two], &clamp), ONE);
-    assert_eq!(changed(MODE, V_ADD_F32, &[NEG | ONE, 0], &clamp), 0);
-    assert_eq!(changed(MODE, V_ADD_F32, &[NEG, NEG], &clamp), 0);
-    assert_eq!(changed(MODE, V_ADD_F32, &[QNAN, 0], &clamp), 0);
-    assert_eq!(changed(MODE & !0x100, V_ADD_F32, &[QNAN, 0], &clamp), QNAN);
-    assert_eq!(
-        changed(MODE, V_PK_ADD_F16, &[0x3c00_bc00, 0x3c00_0000], &clamp),
-        0x3c00_0000
-    );
     // OMOD requires MODE without IEEE rules and without denormals.
     for (omod, expected) in [(1, two), (2, 0x40800000), (3, 0x3f000000)] {
         let scale = |i: &mut Inst| i.omod = omod;
