@@ -91,7 +91,8 @@ pub struct Options {
     select: select::Options,
     /// Include only lines that were changed since this commit of the working tree's git repository
     ///
-    /// Kernels and functions without such lines are left out. Thresholds apply to the lines that are left.
+    /// Kernels and functions without such lines are left out. Thresholds apply to the lines that are left. With -, the output
+    /// of `git diff --unified=0` is read from stdin.
     #[arg(long, value_name = "REV")]
     diff: Option<String>,
     #[command(flatten)]
@@ -142,6 +143,11 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let contents = read::read(inputs, how, &mut notes, console)?;
     let mut report = model(options, &title, &contents, &finder)?;
     if let Some(rev) = &options.diff {
+        let rev = if rev == "-" {
+            "the commit of the diff"
+        } else {
+            rev
+        };
         notes.note(match report.files.len() {
             0 => format!("No line with device code was changed since {rev}."),
             _ => format!("Only the lines that were changed since {rev} are included."),

@@ -133,7 +133,7 @@ fn deduplicated(
             && known.iter().any(|(profiles, other)| {
                 other.mapping == function.mapping && profiles.contains(&profile)
             });
-        if shares_counts && !function.mapping.unused {
+        if shares_counts && function.count > 0 {
             shared.insert(function.name.clone());
         }
         function.variant = Variant {

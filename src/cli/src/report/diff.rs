@@ -1,10 +1,11 @@
 //! `--diff`: the lines that were changed since a commit.
 
-use super::source::Source;
+use super::source::{Source, working_tree};
 use crate::git;
 use anyhow::{Context, bail};
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::io::Read;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,9 +24,25 @@ pub fn overlaps(ranges: &[RangeInclusive<u32>], first: u32, last: u32) -> bool {
 pub struct Changed(HashMap<PathBuf, Lines>);
 
 impl Changed {
+    /// `-`: the changes are on stdin, as `git diff --unified=0` prints them, for systems without git.
+    ///
     /// # Errors
     /// The current directory is not in a git tree, or it has no such commit.
     pub fn since(rev: &str) -> anyhow::Result<Changed> {
+        if rev == "-" {
+            let mut diff = Vec::new();
+            std::io::stdin()
+                .read_to_end(&mut diff)
+                .context("cannot read the changes from stdin")?;
+            let top = working_tree().context("cannot determine the current directory")?;
+            return Ok(Changed::parse(&top, &diff));
+        }
+        Changed::since_in(Path::new("."), rev)
+    }
+
+    /// `dir`: in the git tree.
+    fn since_in(dir: &Path, rev: &str) -> anyhow::Result<Changed> {
+        let run = |arguments: &[&str]| run(dir, arguments);
         let top = run(&["rev-parse", "--show-toplevel"]).context("--diff needs a git tree")?;
         let top = Path::new(OsStr::from_bytes(top.trim_ascii_end())).canonicalize()?;
         // The commit is resolved first, so that it cannot be an option.
@@ -82,9 +99,9 @@ impl Changed {
     }
 }
 
-/// The output of a git command.
-fn run(arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
-    let output = git::command().args(arguments).output();
+/// The output of a git command in a directory.
+fn run(dir: &Path, arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
+    let output = git::command().args(arguments).current_dir(dir).output();
     let output = output.context("cannot start git")?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -172,5 +189,30 @@ mod tests {
         assert_eq!(lines("/top/größe.h"), [1..=4]);
         assert_eq!(lines("/top/with space"), [1..=1]);
         assert_eq!(changed.0.len(), 3);
+    }
+
+    #[test]
+    fn git_names_the_changed_lines() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("a path");
+        let git = |arguments: &[&str]| {
+            let mut git = git::command();
+            git.args(["-c", "user.name=a", "-c", "user.email=a"]);
+            let status = git.args(arguments).current_dir(&top).output();
+            assert!(status.expect("git runs").status.success());
+        };
+        git(&["init", "-q"]);
+        std::fs::write(top.join("a.h"), "1\n2\n3\n").expect("written");
+        git(&["add", "a.h"]);
+        git(&["commit", "-q", "-m", "a"]);
+        std::fs::create_dir(top.join("below")).expect("created");
+        std::fs::write(top.join("a.h"), "0\n1\n2\nx\n").expect("written");
+        let changed = Changed::since_in(&top.join("below"), "HEAD").expect("a commit");
+        assert_eq!(changed.0[&top.join("a.h")], [1..=1, 4..=4]);
+        for rev in ["none", "--output=x", "HEAD:a.h"] {
+            let error = Changed::since_in(&top, rev).expect_err("no commit");
+            assert!(error.to_string().contains(rev), "{error:#}");
+        }
+        assert!(!top.join("x").exists());
     }
 }

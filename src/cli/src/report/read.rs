@@ -141,7 +141,7 @@ impl Profiles {
                 continue;
             };
             let own = by_arch.entry(arch).or_default();
-            match output.build_id.take() {
+            match output.build_id.clone() {
                 Some(id) => drop(own.by_build.insert(id, output)),
                 None => own.others = Some(output),
             }

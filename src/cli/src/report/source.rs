@@ -44,7 +44,7 @@ pub struct Finder {
 }
 
 /// The working tree: the git tree that contains the current directory, or else this directory.
-fn working_tree() -> Option<PathBuf> {
+pub fn working_tree() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?.canonicalize().ok()?;
     let tree = here.ancestors().find(|dir| dir.join(".git").exists());
     Some(tree.unwrap_or(&here).to_owned())
