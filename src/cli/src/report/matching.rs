@@ -9,8 +9,11 @@ use crate::readable::{listed, plural};
 use crate::run_log::saved;
 use crate::{names, parallel};
 use anyhow::{Context, bail};
-use std::collections::{BTreeSet, HashMap};
+use code_objects::What;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Checks each column, and adds notes about profiles that are not used. `dirs`: the directories of the profiles.
@@ -26,11 +29,19 @@ pub fn check(
     notes: &mut Notes,
 ) -> anyhow::Result<()> {
     let mut of_others = Vec::new();
+    let others = OnceCell::new();
+    let others = || others.get_or_init(|| not_named(binaries, dirs));
+    // A function of a header is in other programs, too.
+    let is_of_others = |profile: &Unused| {
+        let id = profile.output.build_id.as_deref();
+        id.is_some_and(|id| others().iter().any(|(_, ids)| ids.contains(id)))
+    };
     for column in columns.iter().filter(|column| column.ran) {
         let (unused, is_used) = unused(column, profdata)?;
-        let (builds, programs): (Vec<Unused>, Vec<Unused>) = unused
-            .into_iter()
-            .partition(|profile| profile.relation != Relation::OtherProgram);
+        let (programs, builds): (Vec<Unused>, Vec<Unused>) =
+            unused.into_iter().partition(|profile| {
+                profile.relation == Relation::OtherProgram || is_of_others(profile)
+            });
         let name = &column.name;
         if let (false, Some(profile)) = (is_used, builds.first().or(programs.first())) {
             bail!(profile.why_nothing_is_left(name, binaries));
@@ -46,7 +57,8 @@ pub fn check(
     if of_others.is_empty() {
         return Ok(());
     }
-    let other_binaries = match &not_named(binaries, dirs)[..] {
+    let others: Vec<PathBuf> = others().iter().map(|(path, _)| path.clone()).collect();
+    let other_binaries = match &others[..] {
         [] => String::new(),
         others => format!(" (the log of the run has {}, too)", listed(others)),
     };
@@ -142,14 +154,25 @@ fn unused<'a>(
     Ok((unused, is_used))
 }
 
-/// The binaries in the logs of the runs that wrote the profiles, except for those that were named.
-fn not_named(binaries: &[PathBuf], dirs: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+/// The binaries in the logs of the runs that wrote the profiles, except for those that were named, with the build IDs of their code
+/// objects.
+fn not_named(binaries: &[PathBuf], dirs: &BTreeSet<PathBuf>) -> Vec<(PathBuf, HashSet<String>)> {
     let same = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     let named: BTreeSet<PathBuf> = binaries.iter().map(same).collect();
     // Without a log, or if it cannot be read, the note does not name any.
     let mut logged = saved::binaries(dirs.iter().map(PathBuf::as_path)).unwrap_or_default();
     logged.retain(|path| !named.contains(&same(path)));
-    logged
+    let with_ids = |path: PathBuf| {
+        let mut ids = HashSet::new();
+        code_objects::walk(&path, code_objects::Options::default(), &mut |found| {
+            if let What::CodeObject(object) = found.what {
+                ids.extend(object.build_id);
+            }
+            ControlFlow::Continue(())
+        });
+        (path, ids)
+    };
+    logged.into_iter().map(with_ids).collect()
 }
 
 /// The relation of a profile to the binaries.
