@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The architecture of simulated GPUs by default, and the only one of ROCr's model mode.
-const DEFAULT: &str = "gfx1100";
+pub const DEFAULT: &str = "gfx1100";
 /// The simulator's GPUs.
 const AGENTS: &str = "HSA_SIM_AGENTS";
 /// Whether the host can access the simulated GPUs' memory.
@@ -189,6 +189,12 @@ impl fmt::Display for Model {
 fn simulator() -> anyhow::Result<PathBuf> {
     let found = Component::HsaRuntime.find();
     found.context("--model: cannot find the simulator")
+}
+
+/// The architectures that the simulator has. Empty if there is no simulator.
+pub fn known() -> Vec<String> {
+    let targets = simulator().and_then(|library| targets(&library));
+    targets.unwrap_or_default()
 }
 
 /// The architectures that a simulator has.
