@@ -47,20 +47,21 @@ fn stats(traces: &[String]) -> String {
 }
 
 fn of_profiles(run: &Run, journal: &Journal, is_ir_level: bool, traces: &[String]) -> String {
-    let new: BTreeSet<PathBuf> = journal.profiles.keys().cloned().collect();
-    // The files of LLVM's runtime are of this run, too.
+    let paths = || journal.profiles.keys();
+    let dirs: BTreeSet<&Path> = paths().filter_map(|path| path.parent()).collect();
     let is_complete = |dir: &Path| {
+        // The files of LLVM's runtime are of this run, too.
         let of_run = new_profiles(dir, run.since).into_iter();
-        let of_run: BTreeSet<PathBuf> = of_run.chain(new.iter().cloned()).collect();
-        has_no_other(dir, &of_run)
+        has_no_other(dir, &of_run.chain(paths().cloned()).collect())
     };
-    let files = arguments(journal.profiles.keys(), is_complete);
+    let complete: BTreeSet<&Path> = dirs.into_iter().filter(|dir| is_complete(dir)).collect();
+    let files = arguments(paths(), |dir| complete.contains(dir));
     if is_ir_level {
         // A directory includes the host's profiles.
         let host = host_profiles(run, journal);
-        let host = host.iter();
-        let is_listed = |path: &&PathBuf| path.parent().is_none_or(|dir| !is_complete(dir));
-        let host = host.filter(is_listed).map(|path| quoted(&relative(path)));
+        let is_listed = |path: &&PathBuf| path.parent().is_none_or(|dir| !complete.contains(dir));
+        let host = host.iter().filter(is_listed);
+        let host = host.map(|path| quoted(&relative(path)));
         let files: Vec<String> = files.into_iter().chain(host).collect();
         return format!("devprof merge {} -o device.profdata", files.join(" "));
     }

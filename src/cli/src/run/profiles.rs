@@ -254,7 +254,7 @@ mod tests {
             assert_eq!(found, is_saved.then_some(dir.path()), "{name}");
             assert_eq!(profiles.log_directory(&Journal::default()), None);
         }
-        // There, it would be in nobody's way only by chance.
+        // The current directory gets no log.
         assert_eq!(
             Profiles::new(Some(OsStr::new("x.profraw"))).unwrap().log,
             None
