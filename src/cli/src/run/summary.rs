@@ -491,6 +491,10 @@ mod tests {
             obstacle: Some("it is static".into()),
             ..run()
         };
+        let is_not_started = Run {
+            end: End::Exited(NOT_STARTED),
+            ..run()
+        };
         let loaded = "7 loaded /bin/true\n";
         let no_code = "no device code was loaded (1 process ran)$";
         for (run, log, expected) in [
@@ -517,9 +521,41 @@ mod tests {
             (run(), &cuda, "no NVIDIA GPU found$"),
             (with_nvidia, &cuda, no_code),
             (is_static, "", "it is static"),
+            (
+                is_not_started,
+                "",
+                "./a b was not started (status 127): the dynamic linker prints the reason",
+            ),
         ] {
             let found = messages(&run, log.as_bytes()) + "$";
             assert!(found.contains(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_quiet_run_reports_only_losses() {
+        let quiet = || Run {
+            is_quiet: true,
+            ..run()
+        };
+        for log in [
+            "",
+            "7 loaded /bin/true\n",
+            "7 loaded /bin/true\n7 code \n7 ended \n",
+        ] {
+            assert_eq!(messages(&quiet(), log.as_bytes()), "");
+        }
+        let log = b"7 wrote /none/x\n8 wrote /none/x\n7 lost lost it\n7 code \n";
+        let losses = messages(&quiet(), log);
+        let expected = [
+            "cannot read /none/x",
+            "2 processes overwrote /none/x",
+            "lost: it",
+            "the counts since its last profile are lost",
+        ];
+        assert_eq!(losses.lines().count(), expected.len(), "{losses}");
+        for (line, expected) in losses.lines().zip(expected) {
+            assert!(line.contains(expected), "{losses}");
         }
     }
 
