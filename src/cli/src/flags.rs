@@ -9,10 +9,9 @@ pub use options::Options;
 use crate::clang::{Clang, Instrumentation, offload_flags};
 use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
-use crate::gpus;
+use crate::gpus::{self, SIMULATED};
 use crate::locate::{Component, install_device_runtime};
 use crate::returns::LONG_BRANCHES;
-use crate::run::SIMULATED;
 use anyhow::{Context, anyhow, bail};
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,6 @@ mod recording;
 mod summary;
 
 pub use links::Links;
-pub use model::DEFAULT as SIMULATED;
 
 use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, StartError, usage};
