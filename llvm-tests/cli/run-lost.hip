@@ -7,24 +7,33 @@
 // RUN: %ended %devprof run ./a kill 2>&1 | FileCheck %s --check-prefix=KILL
 // RUN: %ended %devprof run sh -c './a kill; exit 3' 2>&1 | FileCheck %s --check-prefix=SHELL
 // RUN: %ended %devprof run ./a _exit 2>&1 | FileCheck %s --check-prefix=EXIT
-// RUN: %ended %devprof run --snapshot 20 ./a snapshot kill 2>&1 | FileCheck %s --check-prefix=SNAPSHOT
-// KILL:          devprof: {{.*}}a was killed by SIGKILL: its counts are lost (--snapshot MS writes profiles while a program runs)
+// RUN: %ended %devprof run -q ./a _exit 2>&1 | FileCheck %s --check-prefix=QUIET
+// RUN: %ended %devprof run --snapshot 20ms ./a snapshot kill 2>&1 | FileCheck %s --check-prefix=SNAPSHOT
+// KILL:          devprof: {{.*}}a was killed by SIGKILL: its counts are lost (--snapshot 1s writes profiles while a program runs)
 // KILL-NEXT:     devprof: no counters were collected: see above
 // KILL-NEXT:     signal SIGKILL
 // SHELL:         devprof: {{.*}}a was killed, ended with _exit, or still runs: its counts are lost
 // SHELL:         exit 3
 // EXIT:          devprof: {{.*}}a was killed, ended with _exit, or still runs: its counts are lost
-// EXIT:          exit 0
+// EXIT:          exit 3
+// QUIET:         devprof: {{.*}}a was killed, ended with _exit, or still runs: its counts are lost
+// QUIET-NOT:     devprof:
+// QUIET:         exit 3
 // SNAPSHOT:      devprof: 1 profile in devprof-[[#]]: 1 code object
 // SNAPSHOT-NEXT: devprof: {{.*}}a was killed by SIGKILL: the counts since its last profile are lost
 //
 // No GPU; a GPU of another architecture.
 // RUN: env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY %ended %devprof run ./a 2>&1 | FileCheck %s --check-prefix=NO-GPU
 // RUN: %hip_cxx %device_pgo %exact -O2 --no-offload-arch=gfx1100 --offload-arch=gfx90a %s -o other
+// RUN: env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY -u HSA_ENABLE_INTERRUPT -u HSA_ENABLE_SDMA -u LD_PRELOAD %ended %target/prefix/bin/devprof run --model ./other 2>&1 | FileCheck %s --check-prefix=OTHER-MODEL
+// RUN: env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY -u HSA_ENABLE_INTERRUPT -u HSA_ENABLE_SDMA -u LD_PRELOAD %ended %target/prefix/bin/devprof run --model ./other crash 2>&1 | FileCheck %s --check-prefix=CRASH
 // RUN: %ended %devprof run ./other 2>&1 | FileCheck %s --check-prefix=OTHER
 // NO-GPU: devprof: no counters were collected: no AMD GPU found
-// NO-GPU: devprof: --model runs the program on a simulated GPU
-// OTHER:  devprof: no counters were collected: the instrumented device code is for gfx90a, the GPU is gfx1100: compile with --offload-arch=gfx1100
+// NO-GPU: devprof: --model --arch gfx1100 runs the program on a simulated GPU
+// OTHER:  devprof: no counters were collected: the instrumented device code is for gfx90a, the GPU is gfx1100: compile with --offload-arch=gfx1100{{$}}
+// OTHER-MODEL: devprof: no counters were collected: the instrumented device code is for gfx90a, the GPU is gfx1100: compile with --offload-arch=gfx1100, or simulate that GPU: --model --arch gfx90a
+// CRASH:  devprof: no counters were collected: the instrumented device code is for gfx90a, the GPU is gfx1100: compile
+// CRASH:  signal SIGSEGV
 //
 // The device code is in a library that an interpreter has opened.
 // RUN: %hip_cxx %device_pgo %exact -O2 -DLIBRARY -shared -fPIC %s -o libwork.so
@@ -50,7 +59,12 @@
 // For PGO, the next command merges the host's profile, too: the compiler takes one file for both.
 // RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o pgo
 // RUN: %devprof run --profile both/%%p.profraw ./pgo 2>&1 | FileCheck %s --check-prefix=PGO
-// PGO: devprof: next: devprof merge both/gfx1100.[[PID:[0-9]+]].profraw both/[[PID]].profraw -o device.profdata
+// PGO: devprof: next: devprof merge both -o device.profdata{{$}}
+//
+// The directory has profiles of another run. A pattern of names also gets a log, in which a report finds the binaries.
+// RUN: %devprof run --profile both/%%p.profraw ./pgo 2>&1 | FileCheck %s --check-prefix=PGO-AGAIN
+// RUN: %devprof run -q --profile mpi/%%h.%%p.profraw ./a && %devprof report --profile mpi | FileCheck %s --check-prefix=LOGGED
+// PGO-AGAIN: devprof: next: devprof merge both/gfx1100.[[PID:[0-9]+]].profraw both/[[PID]].profraw -o device.profdata{{$}}
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,6 +109,8 @@ int main(int argc, char **argv) {
     for (int n = 1; n < argc; n++) {
         if (!strcmp(argv[n], "kill"))
             raise(SIGKILL);
+        if (!strcmp(argv[n], "crash"))
+            raise(SIGSEGV);
         if (!strcmp(argv[n], "_exit"))
             _exit(0);
         if (!strcmp(argv[n], "snapshot"))

@@ -57,7 +57,7 @@ enum Format {
     Perfetto,
     /// rocprofv3's kernel_trace, or another of its files with --csv-of (.csv)
     Csv,
-    /// JSON lines, one object per record (.jsonl)
+    /// JSON lines, one object per record (.jsonl, .json)
     Json,
     /// An SQLite database in rocpd's schema (.db)
     Rocpd,
@@ -86,8 +86,14 @@ impl Format {
             stem.is_some_and(|stem| stem.len() > 1 && stem.ends_with(b"."))
         };
         let found = Self::EXTENSIONS.iter().find(|(_, own)| has(own));
-        found.map(|(format, _)| *format)
+        let found = found.map(|(format, _)| *format);
+        found.or_else(|| has("json").then_some(Format::Json))
     }
+}
+
+/// Whether a file has the extension of a format.
+pub fn is_export(path: &Path) -> bool {
+    Format::of(path).is_some()
 }
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {

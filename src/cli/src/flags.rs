@@ -7,9 +7,9 @@ mod usable_profile;
 pub use options::Options;
 
 use crate::clang::{Clang, Instrumentation, offload_flags};
-use crate::console::Console;
+use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
-use crate::gpus;
+use crate::gpus::{self, SIMULATED};
 use crate::locate::{Component, install_device_runtime};
 use crate::returns::LONG_BRANCHES;
 use anyhow::{Context, anyhow, bail};
@@ -174,12 +174,13 @@ fn architectures(
 ) -> anyhow::Result<Vec<String>> {
     if options.arch.is_empty() {
         let present: Vec<String> = gpus::architectures().into_iter().collect();
-        if present.is_empty() {
-            console.warn(
-                "no AMD GPU found, so clang compiles for its default architecture: choose one with --arch (`devprof run --model` simulates gfx1100)",
-            );
+        if !present.is_empty() {
+            return Ok(present);
         }
-        return Ok(present);
+        console.report(&Diagnostic::note(format!(
+            "no AMD GPU found, so the flags are for {SIMULATED}, which `devprof run --model` simulates: choose another architecture with --arch"
+        )));
+        return Ok(vec![SIMULATED.to_owned()]);
     }
     let known = clang.architectures()?;
     for name in &options.arch {

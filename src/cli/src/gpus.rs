@@ -13,6 +13,8 @@ const NVIDIA: &str = "proc/driver/nvidia/gpus";
 const WSL_DEVICE: &str = "dev/dxg";
 pub const WSL_DRIVER: &str = "usr/lib/wsl/lib/libcuda.so.1";
 const WSL_SMI: &str = "usr/lib/wsl/lib/nvidia-smi";
+/// The architecture of simulated GPUs by default, and the only one of ROCr's model mode.
+pub const SIMULATED: &str = "gfx1100";
 const UNKNOWN: &str = "a GPU of an unknown model";
 
 /// The different architectures (`gfx1100`) of the GPUs.

@@ -22,7 +22,7 @@ unknown | unrecognized subcommand 'unknown'
 --color maybe demo | invalid value 'maybe'
 run | <PROG>
 run --snapshot 0 true | invalid value '0'
-run --sync 1s true | invalid value '1s'
+run --sync 1x true | 500ms, 5s or 2m
 run --trace-api true | --trace <FILE>
 run --trace-copies true | --trace <FILE>
 run --trace-markers true | --trace <FILE>
@@ -30,6 +30,7 @@ run --trace-stopped true | --trace <FILE>
 run --trace-start-after 1 true | --trace <FILE>
 run --trace-duration 1 true | --trace <FILE>
 run --trace a --trace-duration 0 true | invalid value '0'
+run --trace %p.csv true | cannot have %
 run --trace a --trace-start-after -1 true | unexpected argument '-1'
 run --library none.so true | none.so
 run --library . true | not a file
@@ -125,6 +126,10 @@ fn other_errors_have_other_statuses() {
         // The library need not be valid, because the program is not started.
         ("run --library data ./none", 127),
         ("run --library data ./data", 126),
+        // Before the program is started, which would fail with 127.
+        ("run --library data --profile data/x.profraw ./none", 1),
+        ("run --library data --trace data/x.trace ./none", 1),
+        ("run --library data --trace . ./none", 1),
     ] {
         let output = devprof(dir.path(), arguments);
         assert_eq!(output.status.code(), Some(status), "{arguments}");

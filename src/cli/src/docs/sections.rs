@@ -65,7 +65,9 @@ Write the profiles to a new directory (devprof-1, devprof-2, …):
 One profile per process, and a trace with copies, on a simulated GPU:
     devprof run --model --profile 'out/%p.profraw' --trace a.trace --trace-copies ./a
 Keep most counts of a program that crashes:
-    devprof run --snapshot 1000 ./a
+    devprof run --snapshot 1s ./a
+The times of kernels, without a file:
+    devprof run --stats ./a
 ",
         see_also: "devprof(1), devprof-flags(1), devprof-report(1), devprof-stats(1)",
     },

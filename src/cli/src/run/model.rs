@@ -2,6 +2,7 @@
 
 use super::links::Links;
 use crate::exit::usage;
+use crate::gpus::SIMULATED;
 use crate::locate::Component;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -13,8 +14,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The architecture of simulated GPUs by default, and the only one of ROCr's model mode.
-const DEFAULT: &str = "gfx1100";
 /// The simulator's GPUs.
 const AGENTS: &str = "HSA_SIM_AGENTS";
 /// Whether the host can access the simulated GPUs' memory.
@@ -87,7 +86,7 @@ impl Options {
     }
 
     fn agents(&self) -> Vec<String> {
-        let one = [DEFAULT.to_owned()];
+        let one = [SIMULATED.to_owned()];
         let architectures = if self.arch.is_empty() {
             &one[..]
         } else {
@@ -126,7 +125,7 @@ impl Model {
                     "--model=rocr has one GPU: use --model for several".to_owned(),
                 ));
             }
-            Platform::Rocr => ("--model=rocr", vec![DEFAULT.to_owned()]),
+            Platform::Rocr => ("--model=rocr", vec![SIMULATED.to_owned()]),
         };
         match self.gpus.iter().find(|gpu| !known.contains(gpu)) {
             None => Ok(()),
@@ -189,6 +188,12 @@ impl fmt::Display for Model {
 fn simulator() -> anyhow::Result<PathBuf> {
     let found = Component::HsaRuntime.find();
     found.context("--model: cannot find the simulator")
+}
+
+/// The architectures that the simulator has. Empty if there is no simulator.
+pub fn known() -> Vec<String> {
+    let targets = simulator().and_then(|library| targets(&library));
+    targets.unwrap_or_default()
 }
 
 /// The architectures that a simulator has.

@@ -1,9 +1,11 @@
 //! The summary of a run: the contents of the files that the runtime wrote, the losses, and the next command to run.
 
+use super::child::End;
+use super::{model, next};
 use crate::console::Diagnostic;
 use crate::gpus;
-use crate::readable::{grouped, plural, quoted};
-use crate::run_log::device_code::{self, DeviceCode};
+use crate::readable::{grouped, plural};
+use crate::run_log::device_code::{DeviceCode, Problem};
 use crate::run_log::journal::{Journal, Process};
 use crate::trace_reader::{self, Record};
 use profraw::{Layout, records};
@@ -20,6 +22,8 @@ const IR_LEVEL: u64 = 1 << 56;
 const LOSSES: usize = 5;
 /// How many files are listed.
 const FILES: usize = 3;
+/// The exit status if the dynamic linker cannot start a program.
+const NOT_STARTED: u8 = 127;
 /// Of larger traces only the size is shown.
 const LARGE_TRACE: u64 = 256 << 20;
 
@@ -80,67 +84,84 @@ pub struct Run {
     /// Why the program could not preload a library.
     pub obstacle: Option<String>,
     pub is_traced: bool,
+    /// The traces stay after the run.
+    pub keeps_traces: bool,
+    /// Only losses are reported.
+    pub is_quiet: bool,
     /// The directory that was created for this run, which has no other files.
     pub directory: Option<PathBuf>,
     /// The directory to which profiles are written, if the pattern for their names says it.
     pub profiles: Option<PathBuf>,
     /// When the program was started.
     pub since: SystemTime,
-    /// The signal that killed the program.
-    pub signal: Option<i32>,
-    /// The architectures of AMD's GPUs, or of the GPU model.
+    /// How the program ended.
+    pub end: End,
+    /// The architectures of AMD's GPUs, or of the simulated ones.
     pub gpus: BTreeSet<String>,
+    /// The GPUs are simulated.
+    pub is_model: bool,
     /// The number of NVIDIA's GPUs.
     pub nvidia: usize,
 }
 
-/// The summary.
+/// The losses, and, unless the run is quiet, the rest of the summary.
 pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
-    let mut diagnostics = Vec::new();
     let mut contents = Contents::default();
     for path in journal.profiles.keys() {
         contents.read(path);
     }
+    let losses = losses(run, journal, &mut contents);
+    if run.is_quiet {
+        return losses;
+    }
+    let mut diagnostics = Vec::new();
     if !journal.profiles.is_empty() {
         diagnostics.push(Diagnostic::note(profiles(journal, &contents)));
-        diagnostics.extend(contents.errors.drain(..).map(Diagnostic::warning));
-        diagnostics.extend(overwritten(journal).map(Diagnostic::warning));
-        let mut profiles = journal.profiles.iter();
-        if let Some((path, _)) = profiles.find(|(_, profile)| profile.is_older) {
-            diagnostics.push(Diagnostic::warning(format!(
-                "{} existed before this run, and %m added to it: it also has the counts of earlier runs",
-                shown(path)
-            )));
-        }
     }
-    diagnostics.extend(journal.traces.keys().map(|path| trace(path)));
-    for (loss, processes) in journal.lost.iter().take(LOSSES) {
-        let loss = loss.strip_prefix("lost ").unwrap_or(loss);
-        diagnostics.push(Diagnostic::warning(match processes {
-            1 => format!("lost: {loss}"),
-            n => format!("lost, in {n} processes: {loss}"),
-        }));
+    diagnostics.extend(losses);
+    let mut profiles = journal.profiles.iter();
+    if let Some((path, _)) = profiles.find(|(_, profile)| profile.is_older) {
+        diagnostics.push(Diagnostic::warning(format!(
+            "{} existed before this run, and %m added to it: it also has the counts of earlier runs",
+            shown(path)
+        )));
     }
-    let cut_off = cut_off(run, journal);
-    diagnostics.extend(cut_off.clone().map(Diagnostic::warning));
-    if let Some(more) = journal.lost.len().checked_sub(LOSSES).filter(|&n| n > 0) {
-        diagnostics.push(Diagnostic::warning(format!("lost: {more} more, see above")));
+    if run.keeps_traces {
+        diagnostics.extend(journal.traces.keys().map(|path| trace(path)));
     }
     if journal.profiles.is_empty() && (journal.traces.is_empty() || !run.is_traced) {
-        let is_explained = !journal.lost.is_empty() || cut_off.is_some();
-        let code = device_code(journal, is_explained);
-        let why = nothing(run, journal, &code, is_explained);
+        let code = device_code(journal);
+        let why = nothing(run, journal, &code);
         diagnostics.push(Diagnostic::warning(why));
         diagnostics.extend(of_llvm(run).map(Diagnostic::note));
         if run.gpus.is_empty() && run.nvidia == 0 && !code.is_cuda() {
-            diagnostics.push(Diagnostic::note(
-                "--model runs the program on a simulated GPU",
-            ));
+            let model = code.simulated(&model::known());
+            let model = model.unwrap_or_else(|| "--model".to_owned());
+            diagnostics.push(Diagnostic::note(format!(
+                "{model} runs the program on a simulated GPU"
+            )));
         }
     }
-    let next = next_command(run, journal, &contents);
-    diagnostics.extend(next.map(|next| Diagnostic::note(format!("next: {next}"))));
+    diagnostics.extend(next::commands(run, journal, contents.is_ir_level));
     diagnostics
+}
+
+/// What is missing from the profiles.
+fn losses(run: &Run, journal: &Journal, contents: &mut Contents) -> Vec<Diagnostic> {
+    let mut losses = std::mem::take(&mut contents.errors);
+    losses.extend(overwritten(journal));
+    for (loss, processes) in journal.lost.iter().take(LOSSES) {
+        let loss = loss.strip_prefix("lost ").unwrap_or(loss);
+        losses.push(match processes {
+            1 => format!("lost: {loss}"),
+            n => format!("lost, in {n} processes: {loss}"),
+        });
+    }
+    if let Some(more) = journal.lost.len().checked_sub(LOSSES).filter(|&n| n > 0) {
+        losses.push(format!("lost: {more} more, see above"));
+    }
+    losses.extend(cut_off(run, journal));
+    losses.into_iter().map(Diagnostic::warning).collect()
 }
 
 fn profiles(journal: &Journal, contents: &Contents) -> String {
@@ -243,8 +264,10 @@ fn cut_off(run: &Run, journal: &Journal) -> Option<String> {
         Some(program) if programs.len() == 1 => shown(program),
         _ => plural(processes.len(), "process"),
     };
-    let how = match (run.signal, run.program.canonicalize().ok()) {
-        (Some(signal), Some(program)) if others.is_empty() && programs.contains(&program) => {
+    let how = match (run.end, run.program.canonicalize().ok()) {
+        (End::Killed(signal), Some(program))
+            if others.is_empty() && programs.contains(&program) =>
+        {
             format!("was killed by {}", signal_name(signal))
         }
         _ => "was killed, ended with _exit, or still runs".to_owned(),
@@ -256,7 +279,7 @@ fn cut_off(run: &Run, journal: &Journal) -> Option<String> {
         "its counts are lost"
     };
     Some(format!(
-        "{who} {how}: {lost} (--snapshot MS writes profiles while a program runs)"
+        "{who} {how}: {lost} (--snapshot 1s writes profiles while a program runs)"
     ))
 }
 
@@ -282,8 +305,8 @@ fn signal_name(signal: i32) -> String {
 }
 
 /// The code in the programs and libraries of a run, if it can explain why nothing was collected.
-fn device_code(journal: &Journal, is_explained: bool) -> DeviceCode {
-    if is_explained {
+fn device_code(journal: &Journal) -> DeviceCode {
+    if !journal.lost.is_empty() {
         return DeviceCode::default();
     }
     let programs = journal.programs.values();
@@ -291,20 +314,18 @@ fn device_code(journal: &Journal, is_explained: bool) -> DeviceCode {
     DeviceCode::find(&files)
 }
 
-/// Why nothing was collected. `is_explained`: other diagnostics say it.
-fn nothing(run: &Run, journal: &Journal, code: &DeviceCode, is_explained: bool) -> String {
+/// Why nothing was collected.
+fn nothing(run: &Run, journal: &Journal, code: &DeviceCode) -> String {
     let what = if run.is_traced {
         "no counters and no trace were collected"
     } else {
         "no counters were collected"
     };
     let processes = plural(journal.programs.len(), "process");
+    let is_cut_off = journal.cut_off().next().is_some();
     let why = if journal.programs.is_empty() {
-        match &run.obstacle {
-            Some(obstacle) => obstacle.clone(),
-            None => "no process loaded devprof (because of DEVPROF_DISABLE=1, a changed LD_PRELOAD, or a statically linked program)".to_owned(),
-        }
-    } else if is_explained {
+        not_loaded(run)
+    } else if !journal.lost.is_empty() {
         "see above".to_owned()
     } else {
         match code.problem(&run.gpus, gpus::nvidia_architectures) {
@@ -312,7 +333,15 @@ fn nothing(run: &Run, journal: &Journal, code: &DeviceCode, is_explained: bool) 
                 let vendor = if code.is_cuda() { "NVIDIA" } else { "AMD" };
                 format!("no {vendor} GPU found")
             }
-            Some(problem) => problem,
+            // Code for another GPU can also be the reason for a crash.
+            Some(Problem::OtherGpu(problem)) if run.is_model => {
+                let model = code.simulated(&model::known());
+                let model = model.map(|options| format!(", or simulate that GPU: {options}"));
+                problem + &model.unwrap_or_default()
+            }
+            Some(Problem::OtherGpu(problem)) => problem,
+            _ if is_cut_off => "see above".to_owned(),
+            Some(Problem::NotInstrumented(problem)) => problem,
             None if journal.code.is_empty() => {
                 format!("no device code was loaded ({processes} ran)")
             }
@@ -320,6 +349,18 @@ fn nothing(run: &Run, journal: &Journal, code: &DeviceCode, is_explained: bool) 
         }
     };
     format!("{what}: {why}")
+}
+
+/// Why no process loaded devprof.
+fn not_loaded(run: &Run) -> String {
+    match (&run.obstacle, run.end) {
+        (Some(obstacle), _) => obstacle.clone(),
+        (None, End::Exited(NOT_STARTED)) => format!(
+            "{} was not started (status 127): the dynamic linker prints the reason, such as a missing library",
+            run.program.display()
+        ),
+        _ => "no process loaded devprof (because of DEVPROF_DISABLE=1, a changed LD_PRELOAD, or a statically linked program)".to_owned(),
+    }
 }
 
 /// Whether no device code was loaded because there is no GPU for it.
@@ -347,60 +388,9 @@ fn of_llvm(run: &Run) -> Option<String> {
     ))
 }
 
-/// The command that shows the collected data.
-fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<String> {
-    if journal.profiles.is_empty() && journal.traces.is_empty() {
-        let is_uninstrumented = !journal.code.is_empty()
-            && journal.lost.is_empty()
-            && journal.cut_off().next().is_none();
-        let flags = "devprof flags --coverage";
-        return is_uninstrumented.then(|| format!("{flags}, which prints the compiler flags"));
-    }
-    // If the command was a script, a launcher or an interpreter, name the programs that it started and their libraries.
-    let binaries = match &device_code::binaries(journal)[..] {
-        [] => quoted(&run.program),
-        files => {
-            let own = run.program.canonicalize().ok();
-            let names = files.iter().map(|file| match &own {
-                Some(own) if own == file => quoted(&run.program),
-                _ => quoted(&relative(file)),
-            });
-            names.collect::<Vec<_>>().join(" ")
-        }
-    };
-    let traces = || journal.traces.keys().map(|trace| quoted(&relative(trace)));
-    if journal.profiles.is_empty() {
-        // There is a trace, see above.
-        let traces: Vec<String> = traces().collect();
-        return Some(format!("devprof stats {}", traces.join(" ")));
-    }
-    let names = || journal.profiles.keys().map(|path| quoted(&relative(path)));
-    let own = run.directory.as_ref();
-    let own = own.filter(|own| journal.profiles.keys().all(|path| path.starts_with(own)));
-    let files = match (own, journal.profiles.len()) {
-        (Some(own), _) => vec![quoted(&relative(own))],
-        (None, 0..=FILES) => names().collect(),
-        (None, _) => patterns(journal.profiles.keys()),
-    };
-    if contents.is_ir_level {
-        let host = host_profiles(run, journal);
-        let host = host.iter();
-        let host = host.map(|path| format!(" {}", quoted(&relative(path))));
-        // A directory includes them.
-        let host = own.is_none().then(|| host.collect::<String>());
-        let host = host.unwrap_or_default();
-        let files = files.join(" ");
-        return Some(format!("devprof merge {files}{host} -o device.profdata"));
-    }
-    let profiles = files.iter().map(|file| format!(" --profile {file}"));
-    let traces = traces().map(|trace| format!(" --trace {trace}"));
-    let inputs: String = profiles.chain(traces).collect();
-    Some(format!("devprof report {binaries}{inputs}"))
-}
-
 /// The profiles that LLVM's host runtime wrote during the run next to devprof's. The compiler takes one file for host and
 /// device code.
-fn host_profiles(run: &Run, journal: &Journal) -> BTreeSet<PathBuf> {
+pub fn host_profiles(run: &Run, journal: &Journal) -> BTreeSet<PathBuf> {
     let profiles = journal.profiles.keys();
     let dirs: BTreeSet<_> = profiles.filter_map(|path| path.parent()).collect();
     let files = dirs.into_iter();
@@ -414,7 +404,7 @@ fn host_profiles(run: &Run, journal: &Journal) -> BTreeSet<PathBuf> {
 }
 
 /// The files `*.profraw` in a directory that were changed since this time.
-fn new_profiles(dir: &Path, since: SystemTime) -> Vec<PathBuf> {
+pub fn new_profiles(dir: &Path, since: SystemTime) -> Vec<PathBuf> {
     // The kernel sets file times to its last timer tick, so they can be a little too early.
     let since = since - Duration::from_millis(20);
     let is_new = |file: &DirEntry| {
@@ -423,14 +413,6 @@ fn new_profiles(dir: &Path, since: SystemTime) -> Vec<PathBuf> {
     };
     let files = fs::read_dir(dir).into_iter().flatten().flatten();
     files.filter(is_new).map(|file| file.path()).collect()
-}
-
-/// Patterns that match the files, quoted so that devprof and not the shell replaces them.
-fn patterns<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
-    let dirs: BTreeSet<_> = paths.map(|path| path.parent().unwrap_or(path)).collect();
-    let dirs = dirs.iter();
-    dirs.map(|dir| quoted(&relative(dir).join("*.profraw")))
-        .collect()
 }
 
 fn directories<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
@@ -453,7 +435,7 @@ fn first_and_more<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Option<St
 }
 
 /// The path, relative to the current directory if it is in it.
-fn relative(path: &Path) -> PathBuf {
+pub fn relative(path: &Path) -> PathBuf {
     let here = std::env::current_dir().ok();
     match here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned)) {
         Some(inside) if inside != Path::new("") => inside,
@@ -475,11 +457,14 @@ mod tests {
             program: "./a b".into(),
             obstacle: None,
             is_traced: false,
+            keeps_traces: true,
+            is_quiet: false,
             directory: None,
             profiles: None,
             since: SystemTime::now(),
-            signal: None,
+            end: End::Exited(0),
             gpus: BTreeSet::new(),
+            is_model: false,
             nvidia: 0,
         }
     }
@@ -504,6 +489,10 @@ mod tests {
         let with_nvidia = Run { nvidia: 1, ..run() };
         let is_static = Run {
             obstacle: Some("it is static".into()),
+            ..run()
+        };
+        let is_not_started = Run {
+            end: End::Exited(NOT_STARTED),
             ..run()
         };
         let loaded = "7 loaded /bin/true\n";
@@ -532,9 +521,41 @@ mod tests {
             (run(), &cuda, "no NVIDIA GPU found$"),
             (with_nvidia, &cuda, no_code),
             (is_static, "", "it is static"),
+            (
+                is_not_started,
+                "",
+                "./a b was not started (status 127): the dynamic linker prints the reason",
+            ),
         ] {
             let found = messages(&run, log.as_bytes()) + "$";
             assert!(found.contains(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_quiet_run_reports_only_losses() {
+        let quiet = || Run {
+            is_quiet: true,
+            ..run()
+        };
+        for log in [
+            "",
+            "7 loaded /bin/true\n",
+            "7 loaded /bin/true\n7 code \n7 ended \n",
+        ] {
+            assert_eq!(messages(&quiet(), log.as_bytes()), "");
+        }
+        let log = b"7 wrote /none/x\n8 wrote /none/x\n7 lost lost it\n7 code \n";
+        let losses = messages(&quiet(), log);
+        let expected = [
+            "cannot read /none/x",
+            "2 processes overwrote /none/x",
+            "lost: it",
+            "the counts since its last profile are lost",
+        ];
+        assert_eq!(losses.lines().count(), expected.len(), "{losses}");
+        for (line, expected) in losses.lines().zip(expected) {
+            assert!(line.contains(expected), "{losses}");
         }
     }
 
@@ -548,13 +569,6 @@ mod tests {
         ] {
             assert!(overwritten.contains(expected), "{overwritten}");
         }
-        // A pattern is for devprof and not for the shell.
-        let many = messages(
-            &run(),
-            b"7 wrote /n/a\n7 wrote /n/b\n7 wrote /n/c\n7 wrote /n/d\n",
-        );
-        let next = "devprof report './a b' --profile '/n/*.profraw'";
-        assert!(many.contains(next), "{many}");
         // Of the processes that share a file, the first creates it and the others add to it.
         let shared = messages(&run(), b"7 wrote /none/x\n8 added /none/x\n");
         assert!(!shared.contains("overwrote"), "{shared}");

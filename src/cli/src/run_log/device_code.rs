@@ -23,6 +23,14 @@ pub fn binaries(journal: &Journal) -> Vec<PathBuf> {
     }
 }
 
+/// Why device code does not count.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Problem {
+    NotInstrumented(String),
+    /// It is for other GPUs than these.
+    OtherGpu(String),
+}
+
 /// The code objects in the files of a run.
 #[derive(Default)]
 pub struct DeviceCode {
@@ -78,17 +86,17 @@ impl DeviceCode {
         &self,
         gpus: &BTreeSet<String>,
         nvidia: impl Fn() -> BTreeSet<String>,
-    ) -> Option<String> {
+    ) -> Option<Problem> {
         if self.objects == 0 {
             return None;
         }
         if self.instrumented.is_empty() {
-            return Some(match self.objects {
+            return Some(Problem::NotInstrumented(match self.objects {
                 1 => "the program's code object is not instrumented".to_owned(),
                 n => format!(
                     "none of the {n} code objects of the program and its libraries is instrumented"
                 ),
-            });
+            }));
         }
         let is_cubin = |target: &&String| gpus::compute_capability(target).is_some();
         let (cubins, others): (Vec<&String>, Vec<&String>) =
@@ -110,12 +118,19 @@ impl DeviceCode {
             present.extend(gpus.iter().map(String::as_str));
         }
         let targets: Vec<&str> = self.instrumented.iter().map(String::as_str).collect();
-        Some(format!(
+        Some(Problem::OtherGpu(format!(
             "the instrumented device code is for {}, the GPU is {}: compile with --offload-arch={}",
             targets.join(", "),
             present.join(", "),
             present.join(" --offload-arch="),
-        ))
+        )))
+    }
+
+    /// The options that simulate a GPU for this code, if one of the `known` architectures is such a GPU.
+    pub fn simulated(&self, known: &[String]) -> Option<String> {
+        let runs = |gpu: &&String| self.instrumented.iter().any(|target| runs_on(target, gpu));
+        let gpu = known.iter().find(runs)?;
+        Some(format!("--model --arch {gpu}"))
     }
 }
 
@@ -183,14 +198,36 @@ mod tests {
             code.problem(&set(amd), || set(nvidia))
         };
         let not_instrumented = problem(&[], &[], &["sm_90"]).unwrap();
-        assert!(not_instrumented.starts_with("none of the 2 code objects"));
+        assert!(
+            matches!(&not_instrumented, Problem::NotInstrumented(why) if why.starts_with("none of the 2 code objects")),
+            "{not_instrumented:?}"
+        );
         assert_eq!(problem(&["sm_80"], &[], &["sm_86"]), None);
         assert_eq!(problem(&["sm_80"], &["gfx90a"], &[]), None);
         let targets = ["sm_80", "gfx90a:xnack-"];
         assert_eq!(problem(&targets, &["gfx90a"], &["sm_90"]), None);
         let other = "the instrumented device code is for sm_80, the GPU is sm_90: compile with --offload-arch=sm_90";
-        assert_eq!(problem(&["sm_80"], &["gfx90a"], &["sm_90"]).unwrap(), other);
+        let found = problem(&["sm_80"], &["gfx90a"], &["sm_90"]).unwrap();
+        assert_eq!(found, Problem::OtherGpu(other.into()));
         let both = problem(&["gfx942", "sm_80"], &["gfx90a"], &["sm_90"]).unwrap();
-        assert!(both.contains("the GPU is sm_90, gfx90a:"), "{both}");
+        assert!(
+            matches!(&both, Problem::OtherGpu(why) if why.contains("the GPU is sm_90, gfx90a:")),
+            "{both:?}"
+        );
+    }
+
+    #[test]
+    fn a_gpu_for_the_code_can_be_simulated() {
+        let simulated = |targets: &[&str]| {
+            let code = DeviceCode {
+                instrumented: set(targets),
+                ..DeviceCode::default()
+            };
+            code.simulated(&["gfx1100", "gfx942"].map(String::from))
+        };
+        assert_eq!(simulated(&[]), None);
+        assert_eq!(simulated(&["gfx906", "sm_90"]), None);
+        let options = simulated(&["gfx906", "gfx942:sramecc+:xnack-"]).unwrap();
+        assert_eq!(options, "--model --arch gfx942");
     }
 }

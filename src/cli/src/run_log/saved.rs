@@ -9,7 +9,7 @@ use crate::outfile;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 const HEADER: &[u8] = b"devprof run log 1\n";
@@ -23,7 +23,9 @@ pub fn save(dir: &Path, records: &[u8]) -> Result<()> {
     let failed = || format!("cannot write the run log to {}", dir.display());
     let mut temporary = outfile::create_temporary(&path(1)).with_context(failed)?;
     fs::write(temporary.path(), [HEADER, records].concat()).with_context(failed)?;
-    for n in 1.. {
+    // A thousand processes of MPI, each with its own `devprof run`, would try a thousand names each.
+    let first = 1 + logs(dir).with_context(failed)?.len() as u64;
+    for n in first.. {
         // Another run may write to the same directory now.
         match temporary.persist_noclobber(path(n)) {
             Ok(_) => break,
@@ -38,23 +40,26 @@ pub fn save(dir: &Path, records: &[u8]) -> Result<()> {
 pub fn binaries<'a>(dirs: impl Iterator<Item = &'a Path>) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for dir in dirs {
-        let entries =
-            fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == SUFFIX)
-            {
-                let journal = read(&path)?;
-                // Logs of earlier runs stay when their profiles are removed.
-                if journal.profiles.keys().any(|profile| is_in(dir, profile)) {
-                    found.extend(device_code::binaries(&journal));
-                }
+        let logs = logs(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+        for path in logs {
+            let journal = read(&path)?;
+            // Logs of earlier runs stay when their profiles are removed.
+            if journal.profiles.keys().any(|profile| is_in(dir, profile)) {
+                found.extend(device_code::binaries(&journal));
             }
         }
     }
     Ok(found.into_iter().collect())
+}
+
+/// The logs in a directory.
+fn logs(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(dir)?.map(|entry| Ok(entry?.path()));
+    let is_log = |path: &io::Result<PathBuf>| {
+        let extension = path.as_ref().map(|path| path.extension());
+        extension.is_ok_and(|extension| extension.is_some_and(|own| own == SUFFIX))
+    };
+    paths.filter(|path| path.is_err() || is_log(path)).collect()
 }
 
 /// Whether the profile still exists. The directory may have been moved.
