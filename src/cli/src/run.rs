@@ -143,7 +143,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     profiles.remove_if_empty();
     let duplicates = summary::remove_duplicates(&run, &journal);
     let duplicates = duplicates.filter(|_| !options.quiet);
-    let summary = summary::diagnostics(&run, &journal);
+    let (mut summary, is_ir_level) = summary::diagnostics(&run, &journal);
+    if !options.quiet {
+        summary.extend(next::commands(&run, &journal, is_ir_level));
+    }
     for diagnostic in duplicates.into_iter().chain(summary) {
         console.report(&diagnostic);
     }

@@ -46,7 +46,7 @@ fn the_command_line() {
         "src/cli/src/lib.rs",
         &[
             &[
-                "color", "csv", "exit", "names", "paths", "progress", "readable",
+                "color", "csv", "exit", "git", "names", "parallel", "paths", "progress", "readable",
             ],
             &["console", "cuda_registers", "gpus", "llvm", "locate"],
             &["returns", "table", "traces"],
@@ -58,12 +58,13 @@ fn the_command_line() {
             &["demo"],
             &["report::inputs"],
             &["report::lines", "report::mapping", "report::source"],
-            &["report::cuda", "report::llvm_cov", "report::select"],
+            &["report::cuda", "report::diff", "report::select"],
+            &["report::llvm_cov"],
             &["report::model", "report::objects", "report::trace"],
-            &["report::column_data", "report::counts", "report::matching"],
+            &["report::column_data", "report::counts"],
             &["report::baseline", "report::build", "report::lcov"],
             &["report::notes"],
-            &["report::plan"],
+            &["report::matching", "report::plan"],
             &["report::read"],
             &["report::paths", "report::text", "report::output"],
             &["report::thresholds"],
@@ -98,6 +99,11 @@ fn code_objects() {
         ],
         &[],
     );
+}
+
+#[test]
+fn fatbin() {
+    check("src/formats/fatbin/lib.rs", &[&["id"]], &[]);
 }
 
 #[test]
@@ -187,11 +193,11 @@ fn small_crates() {
 #[test]
 fn one_file() {
     for root in [
-        "src/formats/fatbin/lib.rs",
         "src/formats/runlog/lib.rs",
         "src/formats/settings/lib.rs",
         "src/cli/src/main.rs",
         "tools/simulator/gpu-model/src/main.rs",
+        "tools/fuzz/src/main.rs",
         "tools/layers/src/lib.rs",
     ] {
         check(root, &[], &[]);

@@ -1,7 +1,7 @@
 //! The summary of a run: the contents of the files that the runtime wrote, the losses, and the next command to run.
 
 use super::child::End;
-use super::{model, next};
+use super::model;
 use crate::console::Diagnostic;
 use crate::gpus;
 use crate::readable::{grouped, plural};
@@ -104,15 +104,15 @@ pub struct Run {
     pub nvidia: usize,
 }
 
-/// The losses, and, unless the run is quiet, the rest of the summary.
-pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
+/// The losses, and, unless the run is quiet, the rest of the summary. The flag: a profile is IR-level.
+pub fn diagnostics(run: &Run, journal: &Journal) -> (Vec<Diagnostic>, bool) {
     let mut contents = Contents::default();
     for path in journal.profiles.keys() {
         contents.read(path);
     }
     let losses = losses(run, journal, &mut contents);
     if run.is_quiet {
-        return losses;
+        return (losses, contents.is_ir_level);
     }
     let mut diagnostics = Vec::new();
     if !journal.profiles.is_empty() {
@@ -142,8 +142,7 @@ pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
             )));
         }
     }
-    diagnostics.extend(next::commands(run, journal, contents.is_ir_level));
-    diagnostics
+    (diagnostics, contents.is_ir_level)
 }
 
 /// What is missing from the profiles.
@@ -470,7 +469,7 @@ mod tests {
     }
 
     fn messages(run: &Run, log: &[u8]) -> String {
-        let diagnostics = diagnostics(run, &Journal::read([log]));
+        let (diagnostics, _) = diagnostics(run, &Journal::read([log]));
         let messages = diagnostics.into_iter().map(|diagnostic| diagnostic.message);
         messages.collect::<Vec<_>>().join("\n")
     }
