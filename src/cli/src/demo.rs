@@ -7,7 +7,7 @@ use crate::console::Console;
 use crate::exit::Outcome;
 use crate::locate::{Component, is_built_by_cargo, this_program};
 use crate::names::{self, Naming};
-use crate::readable::quoted;
+use crate::readable::{listed, quoted};
 use crate::run::Links;
 use crate::table::Table;
 use anyhow::{Context, bail};
@@ -83,11 +83,15 @@ impl Libraries {
                 devprof: Component::Library.find()?,
             });
         }
-        if !hsa.exists() || !devprof.exists() {
+        let missing: Vec<PathBuf> = [&hsa, &devprof]
+            .into_iter()
+            .filter(|library| !library.exists())
+            .cloned()
+            .collect();
+        if !missing.is_empty() {
             bail!(
-                "{} or {} does not exist; {}",
-                hsa.display(),
-                devprof.display(),
+                "cannot find {}; {}",
+                listed(&missing),
                 Component::Simulator.remedy()
             );
         }
@@ -185,16 +189,19 @@ devprof saved their counters when the program exited:\n\n"
         text += &table.text(false);
         text.push('\n');
     }
-    text += "Next:\n";
-    for (version, clang) in [(10, 22), (11, 23)] {
-        let files = profiles_read.iter();
-        let files = files.filter(|profile| profile.version == version);
-        let files: Vec<String> = files.map(|profile| quoted(&profile.path)).collect();
-        if !files.is_empty() {
-            let files = files.join(" ");
-            text += &format!("  llvm-profdata-{clang} merge {files} -o demo-{clang}.profdata\n");
-        }
-    }
-    text += "  clang++ -x hip a.hip $(devprof flags --coverage) -o a && devprof run ./a     the same with your own program\n";
+    text += &format!(
+        "\
+\"entered\" is how many work-items called the function, and \"blocks\" how many ran each of its other blocks that have a
+counter (a branch or a loop).
+
+Next, add up the counts of all profiles:
+  devprof merge {} -o demo.profdata
+The same with your own program (if you have a GPU, leave out --arch and --model):
+  clang++ -x hip a.hip $(devprof flags --coverage --arch gfx1100) -o a
+  devprof run --model ./a
+  devprof report a --profile devprof-1
+",
+        quoted(dir)
+    );
     Ok(text)
 }

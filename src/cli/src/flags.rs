@@ -10,7 +10,7 @@ use crate::clang::{Clang, Instrumentation, offload_flags};
 use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
 use crate::gpus::{self, SIMULATED};
-use crate::locate::{Component, install_device_runtime};
+use crate::locate::{Component, build_plugin, install_device_runtime};
 use crate::returns::LONG_BRANCHES;
 use anyhow::{Context, anyhow, bail};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::R
 }
 
 /// The oldest clang for which src/device/counter-pass is written.
-const OLDEST_WITH_PLUGINS: u32 = 23;
+pub const OLDEST_WITH_PLUGINS: u32 = 23;
 
 /// The flag that loads a plugin of src/device/counter-pass. Plugins ignore host code.
 fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
@@ -81,22 +81,23 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
         );
     }
     let plugin = Component::Plugin(name, clang.major).find();
-    let plugin = plugin.with_context(|| {
-        format!(
-            "devprof has no plugin {name}.so for {clang}: install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
-            clang.major
+    let plugin = plugin.map_err(|_| {
+        anyhow!(
+            "devprof has no plugin {name}.so for {clang}: {}",
+            build_plugin(name, clang)
         )
     })?;
     // Another clang of the same major version may have other classes.
     let built_for = std::fs::read_to_string(plugin.with_extension("clang")).unwrap_or_default();
     if built_for.trim() != clang.version {
         bail!(
-            "{} is for {}, not for {clang}: install devprof again",
+            "{} is for {}, not for {clang}: {}",
             plugin.display(),
             match built_for.trim() {
                 "" => "an unknown clang",
                 known => known,
-            }
+            },
+            build_plugin(name, clang)
         );
     }
     Ok(format!("-fpass-plugin={}", plugin.display()))

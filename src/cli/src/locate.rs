@@ -3,6 +3,7 @@
 //! In an installation (`tools/install`, a package) devprof's files are in the same prefix as this program. A program that
 //! cargo built uses the files in cargo's target directory.
 
+use crate::clang::Clang;
 use crate::readable::listed;
 use anyhow::{Context, anyhow};
 use std::env;
@@ -29,6 +30,8 @@ pub enum Component {
     CudaDeviceRuntime,
     /// The script that builds the device side.
     DeviceRuntimeBuild,
+    /// The script that builds a plugin.
+    PluginBuild,
     /// The GPU model, for ROCr's model mode.
     Model,
     /// The topology that ROCr's model mode reads instead of the kernel's.
@@ -58,6 +61,7 @@ impl Component {
             Component::Plugin(name, major) => format!("devprof/clang-{major}/{name}.so").into(),
             Component::CudaDeviceRuntime => "devprof/device-rt/cuda.h".into(),
             Component::DeviceRuntimeBuild => "devprof/device-rt/build".into(),
+            Component::PluginBuild => "devprof/counter-pass/build".into(),
             Component::Model => "devprof/libgpu_model.so".into(),
             Component::Topology => "devprof/gpu-model-topology".into(),
             Component::ModelStart => "devprof/gpu-model-start.so".into(),
@@ -81,6 +85,7 @@ impl Component {
             }
             Component::CudaDeviceRuntime => "../src/device/device-rt/cuda.h".into(),
             Component::DeviceRuntimeBuild => "../src/device/device-rt/build".into(),
+            Component::PluginBuild => "../src/device/counter-pass/build".into(),
             Component::Model => "release/libgpu_model.so".into(),
             Component::Topology => "gpu-model-topology".into(),
             Component::ModelStart => "gpu-model-start.so".into(),
@@ -98,7 +103,7 @@ impl Component {
             Component::DeviceRuntime(_) | Component::DeviceRuntimeBuild => {
                 "src/device/device-rt/build"
             }
-            Component::Plugin(..) => "src/device/counter-pass/build",
+            Component::Plugin(..) | Component::PluginBuild => "src/device/counter-pass/build",
             Component::CudaDeviceRuntime => "tools/install PREFIX",
             Component::Model | Component::Topology | Component::ModelStart => "tools/build-model",
             Component::HsaRuntime => "tools/simulator/hsa-sim/build",
@@ -203,6 +208,34 @@ pub fn install_device_runtime(clang: &Path) -> Option<String> {
         None => return None,
     };
     Some(format!("{script} --clang {} --install", clang.display()))
+}
+
+/// How to build a plugin of src/device/counter-pass for a clang: LLVM's headers, and a command.
+pub fn build_plugin(name: &'static str, clang: &Clang) -> String {
+    let headers = format!(
+        "install LLVM's headers for it (Debian: llvm-{}-dev)",
+        clang.major
+    );
+    let plugin = Component::Plugin(name, clang.major);
+    let command = this_program().ok().and_then(|program| {
+        let script = Component::PluginBuild.find().ok()?.canonicalize().ok()?;
+        let output = if is_built_by_cargo(&program) {
+            plugin.candidates(&program).pop()?
+        } else {
+            // The script is in devprof/counter-pass of the library directory.
+            script.ancestors().nth(3)?.join(plugin.installed())
+        };
+        Some(format!(
+            "run {} --clang {} -o {}",
+            script.display(),
+            clang.path.display(),
+            output.display()
+        ))
+    });
+    match command {
+        Some(command) => format!("{headers}, and then {command}"),
+        None => Component::PluginBuild.remedy(),
+    }
 }
 
 /// The path of this program.

@@ -123,6 +123,40 @@ fn wrong_links_and_paths_are_found() {
     assert_eq!(errors(root, &document), expected);
 }
 
+/// The text of all Rust files in a directory and below.
+fn sources(directory: &Path) -> String {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let text = paths.map(|path| match path.extension() {
+        _ if path.is_dir() => sources(&path),
+        Some(extension) if extension == "rs" => fs::read_to_string(&path).expect("a source"),
+        _ => String::new(),
+    });
+    text.collect()
+}
+
+#[test]
+fn the_messages_in_the_troubleshooting_page_are_devprofs() {
+    let root = repository();
+    // Without the page's own test.
+    let sources = ["cli/src", "runtime", "formats"].map(|dir| sources(&root.join("src").join(dir)));
+    let page = fs::read_to_string(root.join("src/cli/docs/troubleshooting.md")).expect("the page");
+    let tables = page.split("\n## ");
+    let tables = tables.filter(|table| table.contains("\n| message of devprof |"));
+    let mut count = 0;
+    for table in tables {
+        let messages = found(table, r"\n\| `([^`]*)`");
+        for message in &messages {
+            let is_known = sources.iter().any(|text| text.contains(message));
+            assert!(is_known, "no such message: {message}");
+        }
+        let sorted = messages.is_sorted_by_key(|message| message.to_lowercase());
+        assert!(sorted, "not in alphabetical order: {messages:?}");
+        count += messages.len();
+    }
+    assert!(count > 15, "{count}");
+}
+
 #[test]
 fn the_readme_is_short() {
     let readme = fs::read_to_string(repository().join("README.md")).expect("the README");

@@ -11,15 +11,15 @@
 // GPU: LLVM_PROFILE_FILE=unloaded.profraw %a $PROGRAM/10.cubin $PROGRAM/loop.cubin unload
 // GPU: LLVM_PROFILE_FILE=twice.profraw %a $PROGRAM/10.cubin $PROGRAM/10.cubin unload
 //
+// 64 threads of the first module, 2 × 64 of the second one.
+// CHECK: sm_90*.alike.profraw: 2 files
+// CHECK: sm_90*.alike.profraw: entry: [192, 90]
 // CHECK: sm_90*.different.profraw: 2 files
 // CHECK: sm_90*.different.profraw: entry: [128, 384]
 // CHECK: sm_90*.different.profraw: entry: [64, 10]
 // CHECK: sm_90*.unloaded.profraw: 2 files
 // CHECK: sm_90*.unloaded.profraw: entry: [128, 384]
 // CHECK: sm_90*.unloaded.profraw: entry: [64, 10]
-// 64 threads of the first module, 2 × 64 of the second one.
-// CHECK: sm_90*.alike.profraw: 2 files
-// CHECK: sm_90*.alike.profraw: entry: [192, 90]
 // CHECK: sm_90.twice.profraw: entry: [192, 30]
 
 //--- module.cu

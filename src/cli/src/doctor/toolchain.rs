@@ -1,15 +1,16 @@
 //! LLVM's tools and the compilers: which raw profiles each reads or writes, and whether they match.
 
-use super::finding::{Finding, Topic};
+use super::finding::{Finding, State, Topic};
 use crate::clang::Clang;
+use crate::flags::OLDEST_WITH_PLUGINS;
 use crate::llvm::{self, INSTALL, Llvm, Tool};
-use crate::locate::{Component, install_device_runtime};
+use crate::locate::{Component, build_plugin, install_device_runtime};
 use std::path::Path;
 
 const TOOLS: Topic = Topic("LLVM tools");
 const CLANG: Topic = Topic("clang");
 
-/// `has_amd`: also checks the parts that AMD's GPUs need.
+/// Only the compiler that `devprof flags` picks must be complete. `has_amd`: also checks the parts that AMD's GPUs need.
 pub fn check(options: &llvm::Options, llvm: &Llvm, has_amd: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in ["llvm-profdata", "llvm-cov"] {
@@ -42,14 +43,25 @@ pub fn check(options: &llvm::Options, llvm: &Llvm, has_amd: bool) -> Vec<Finding
         }
     }
     let clangs = llvm.all("clang++");
+    let picked = Clang::find(None, options).and_then(|clang| Ok(clang.path.canonicalize()?));
+    let picked = picked.ok();
     let mut unusable = Vec::new();
-    let mut usable = Vec::new();
+    let mut compilers = Vec::new();
     for tool in &clangs.tools {
+        let is_picked = picked.is_some() && tool.path.canonicalize().ok() == picked;
         match compiler(&tool.path, options, llvm, has_amd) {
-            Ok(found) => usable.extend(found),
+            Ok(found) => compilers.push((is_picked, found)),
             Err(error) => unusable.push(format!("{error:#}")),
         }
     }
+    // If that one cannot be used, or is not in the directory of --llvm, the newest one.
+    let required = compilers.iter().position(|(is_picked, _)| *is_picked);
+    let required = required.unwrap_or_default();
+    let compilers = compilers.into_iter().enumerate();
+    let mut usable: Vec<Finding> = compilers
+        .flat_map(|(n, (_, found))| found.into_iter().map(move |own| (n, own)))
+        .map(|(n, own)| if n == required { own } else { optional(own) })
+        .collect();
     let broken = clangs.broken.iter();
     unusable.extend(broken.map(|(path, why)| format!("{}: {why}", path.display())));
     if usable.is_empty() {
@@ -67,6 +79,18 @@ pub fn check(options: &llvm::Options, llvm: &Llvm, has_amd: bool) -> Vec<Finding
     }
     findings.extend(usable);
     findings
+}
+
+/// A finding of a compiler that `devprof flags` does not pick.
+fn optional(finding: Finding) -> Finding {
+    match finding.state {
+        State::Missing => Finding {
+            state: State::Warning,
+            what: format!("optional: {}", finding.what),
+            ..finding
+        },
+        _ => finding,
+    }
 }
 
 /// # Errors
@@ -100,7 +124,23 @@ fn compiler(
     if has_amd {
         findings.extend(device_libraries(&clang));
     }
+    if clang.major >= OLDEST_WITH_PLUGINS {
+        findings.push(hoist(&clang));
+    }
     Ok(findings)
+}
+
+fn hoist(clang: &Clang) -> Finding {
+    match Component::Plugin("hoist", clang.major).find() {
+        Ok(path) => CLANG.ok(format!(
+            "devprof's plugin for `devprof flags --hoist`, {}",
+            path.display()
+        )),
+        Err(_) => CLANG.warning(
+            "optional: no plugin for `devprof flags --hoist`",
+            build_plugin("hoist", clang),
+        ),
+    }
 }
 
 fn device_runtime(clang: &Clang) -> anyhow::Result<Finding> {

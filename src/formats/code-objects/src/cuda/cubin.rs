@@ -14,6 +14,9 @@ use std::collections::HashMap;
 
 /// `STO_CUDA_ENTRY`: in `st_other` of a kernel's symbol.
 const ENTRY: u8 = 0x10;
+/// Kernels that LLVM adds for global constructors and destructors (llvm/lib/Target/NVPTX/NVPTXCtorDtorLowering.cpp). The
+/// source does not have them, and CUDA launches neither.
+const ADDED_BY_LLVM: [&str; 2] = ["nvptx$device$init", "nvptx$device$fini"];
 /// Limit on the size of a section of attributes in bytes.
 const MAX_ATTRIBUTES: u64 = 64 << 20;
 /// Threads per block, unless the kernel limits them.
@@ -59,8 +62,10 @@ pub fn build_id(cubin: &Bytes) -> Result<String, Error> {
 
 fn kernels(elf: &mut Elf) -> Vec<Kernel> {
     let mut symbols = elf.all_symbols(|_| true);
-    symbols
-        .retain(|symbol| symbol.kind == STT_FUNC && symbol.other & ENTRY != 0 && !symbol.undefined);
+    symbols.retain(|symbol| {
+        let is_kernel = symbol.kind == STT_FUNC && symbol.other & ENTRY != 0;
+        is_kernel && !symbol.undefined && !ADDED_BY_LLVM.contains(&symbol.name.as_str())
+    });
     let common = section(elf, ".nv.info");
     let (mut registers, mut frames) = (HashMap::new(), HashMap::new());
     // With the functions that a kernel calls; only in a linked cubin.
