@@ -84,7 +84,7 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
     let plugin = plugin.map_err(|_| {
         anyhow!(
             "devprof has no plugin {name}.so for {clang}: {}",
-            build_plugin(name, clang)
+            build_plugin(name, &clang.path, clang.major)
         )
     })?;
     // Another clang of the same major version may have other classes.
@@ -97,7 +97,7 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
                 "" => "an unknown clang",
                 known => known,
             },
-            build_plugin(name, clang)
+            build_plugin(name, &clang.path, clang.major)
         );
     }
     Ok(format!("-fpass-plugin={}", plugin.display()))

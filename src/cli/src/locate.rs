@@ -3,7 +3,6 @@
 //! In an installation (`tools/install`, a package) devprof's files are in the same prefix as this program. A program that
 //! cargo built uses the files in cargo's target directory.
 
-use crate::clang::Clang;
 use crate::readable::listed;
 use anyhow::{Context, anyhow};
 use std::env;
@@ -211,12 +210,9 @@ pub fn install_device_runtime(clang: &Path) -> Option<String> {
 }
 
 /// How to build a plugin of src/device/counter-pass for a clang: LLVM's headers, and a command.
-pub fn build_plugin(name: &'static str, clang: &Clang) -> String {
-    let headers = format!(
-        "install LLVM's headers for it (Debian: llvm-{}-dev)",
-        clang.major
-    );
-    let plugin = Component::Plugin(name, clang.major);
+pub fn build_plugin(name: &'static str, clang: &Path, major: u32) -> String {
+    let headers = format!("install LLVM's headers for it (Debian: llvm-{}-dev)", major);
+    let plugin = Component::Plugin(name, major);
     let command = this_program().ok().and_then(|program| {
         let script = Component::PluginBuild.find().ok()?.canonicalize().ok()?;
         let output = if is_built_by_cargo(&program) {
@@ -228,7 +224,7 @@ pub fn build_plugin(name: &'static str, clang: &Clang) -> String {
         Some(format!(
             "run {} --clang {} -o {}",
             script.display(),
-            clang.path.display(),
+            clang.display(),
             output.display()
         ))
     });

@@ -138,7 +138,7 @@ fn hoist(clang: &Clang) -> Finding {
         )),
         Err(_) => CLANG.warning(
             "optional: no plugin for `devprof flags --hoist`",
-            build_plugin("hoist", clang),
+            build_plugin("hoist", &clang.path, clang.major),
         ),
     }
 }
