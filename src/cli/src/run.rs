@@ -4,7 +4,7 @@ mod child;
 mod links;
 mod model;
 mod preload;
-mod summary;
+pub mod summary;
 
 pub use links::Links;
 

@@ -85,12 +85,13 @@ fn code_objects() {
     check(
         "src/formats/code-objects/src/lib.rs",
         &[
-            &["error", "location", "target"],
+            &["budget", "error", "location", "target"],
             &["bytes", "metadata"],
             &[
                 "archive", "elf", "kpack", "object", "offload", "packed", "profile",
             ],
-            &["amd", "bundle", "cuda", "host", "returns", "without_code"],
+            &["without_code"],
+            &["amd", "bundle", "cuda", "host", "returns"],
             &["found", "kind"],
             &["walk"],
             &["extract"],
@@ -176,7 +177,7 @@ fn small_crates() {
                 ],
             ],
         ),
-        ("tools/fuzz/src/lib.rs", &[&["corpus"]]),
+        ("tools/fuzz/src/lib.rs", &[&["corpus"], &["hostile"]]),
     ];
     for (root, layers) in all {
         check(root, layers, &[]);
@@ -191,6 +192,7 @@ fn one_file() {
         "src/formats/settings/lib.rs",
         "src/cli/src/main.rs",
         "tools/simulator/gpu-model/src/main.rs",
+        "tools/fuzz/src/main.rs",
         "tools/layers/src/lib.rs",
     ] {
         check(root, &[], &[]);
