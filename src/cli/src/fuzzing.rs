@@ -5,8 +5,10 @@ use crate::report::fuzzing as report;
 use crate::run::summary;
 use crate::run_log::journal::Journal;
 
+pub type Target = fn(&[u8]);
+
 /// The targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 6] = [
+pub const TARGETS: &[(&str, Target)] = &[
     ("demangle", demangle),
     ("lcov", report::lcov),
     ("mapping", report::mapping),
@@ -53,7 +55,7 @@ mod tests {
     fn damaged_seeds_do_not_panic() {
         for (target, run) in TARGETS {
             assert!(fuzz::corpus::seeds(target).len() > 1, "{target}");
-            fuzz::damaged_seeds(target, run);
+            fuzz::damaged_seeds(target, *run);
         }
     }
 }

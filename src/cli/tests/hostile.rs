@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Limit on the address space of a command, in KiB.
 const MEMORY: u32 = 512 << 10;
 /// A command takes less than 2 s if it was compiled with optimizations and the machine is idle.
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_secs(120);
 
 #[test]
 fn limits_hold_for_a_file_and_not_for_each_part() {
@@ -78,8 +78,8 @@ fn names_of_files_need_not_be_utf_8() {
     assert_eq!(file["found"][0]["location"]["file"], "a\u{fffd}.co");
 }
 
-/// Runs the command on the file with limited memory. `temporary` is its directory for temporary files, which have no
-/// names: nothing is left if the command is killed.
+/// Runs the command on the file with limited memory. `temporary` is its directory for temporary files. Those of the
+/// readers have no names: nothing is left if the command is killed.
 fn run(hostile: &Hostile, file: &Path, temporary: &Path) -> Output {
     let dir = file.parent().unwrap().to_str().unwrap();
     let arguments = hostile.arguments.iter().map(|argument| {
@@ -97,7 +97,8 @@ fn run(hostile: &Hostile, file: &Path, temporary: &Path) -> Output {
         .unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        let named = fs::read_dir(temporary).unwrap().count();
+        let reads = hostile.arguments[0] != "merge";
+        let named = fs::read_dir(temporary).unwrap().filter(|_| reads).count();
         if named > 0 || start.elapsed() > TIME {
             child.kill().unwrap();
             child.wait().unwrap();

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 static TARGET: LazyLock<Target> = LazyLock::new(|| {
     let name = std::env::var("DEVPROF_TARGET").unwrap_or_default();
-    let mut targets = TARGETS.iter().chain(&fuzzing::TARGETS);
+    let mut targets = TARGETS.iter().chain(fuzzing::TARGETS);
     let found = targets.find(|(target, _)| *target == name);
     found.expect("DEVPROF_TARGET is the name of a target").1
 });

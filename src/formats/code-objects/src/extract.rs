@@ -125,12 +125,14 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Writes a new file, which is complete or does not exist. The umask applies to its mode.
-    fn create(&self, path: &Path, bytes: &Bytes) -> io::Result<()> {
+    fn create(&self, path: &Path, bytes: &Bytes, digest: u128) -> io::Result<()> {
         let mut file = tempfile::Builder::new()
             .prefix(".devprof-")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(self.dir)?;
-        bytes.copy_to(file.as_file_mut())?;
+        if bytes.copy_to(file.as_file_mut())? != digest {
+            return Err(io::Error::other("a code object changed while it was read"));
+        }
         file.persist_noclobber(path).map_err(|error| error.error)?;
         Ok(())
     }
@@ -157,7 +159,7 @@ impl Writer<'_> {
             }
             match file_is(&path, digest, object.size) {
                 None => {
-                    self.create(&path, &bytes)?;
+                    self.create(&path, &bytes, digest)?;
                     self.names.insert(name, digest);
                     return Ok((path, Written::Now));
                 }
