@@ -342,6 +342,11 @@ mod tests {
         ]
         .concat();
         assert!(by_hash(&huge).unwrap_err().to_string().contains("claim"));
+        // Two chunks of 200 MiB, compressed to 2^18 bytes each.
+        let chunk = [&b"\x80\x80\x80\x64\x80\x80\x10"[..], &[0xff; 1 << 18]].concat();
+        let last = texts(&chunk.repeat(2)).last().map(Result::unwrap_err);
+        let expected = "more than 256 MiB of names: compressed names claim 209715200 bytes";
+        assert_eq!(last.unwrap().to_string(), expected);
     }
 
     #[test]
