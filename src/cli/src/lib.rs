@@ -14,6 +14,8 @@ mod exit;
 mod export;
 mod extract;
 mod flags;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod git;
 mod gpus;
 mod inspect;
@@ -117,6 +119,9 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
         Command::Docs(options) => docs::run(options, &Cli::command()),
         Command::DemoProgram => demo::program::run(),
     };
+    if let Some(refused) = names::refused() {
+        console.warn(refused);
+    }
     if let Err(error) = &result {
         console.error(format!("{error:#}"));
     }

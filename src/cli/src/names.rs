@@ -7,6 +7,7 @@ use flate2::read::ZlibDecoder;
 use md5::{Digest, Md5};
 use profraw::names::{Chunk, chunks};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
@@ -46,7 +47,13 @@ impl Naming {
 }
 
 /// The longest demangled name, in bytes.
-const MAX_NAME: usize = 1 << 20;
+pub const MAX_NAME: usize = 1 << 20;
+
+/// Limit on all demangled names of a command together, in MiB.
+const MAX_NAMES: usize = 128;
+
+/// Limit on the decompressed names of a profile, in MiB.
+const MAX_TEXT: u64 = 256;
 
 /// zlib's highest compression ratio is about 1,032 to 1.
 const MAX_RATIO: u64 = 1040;
@@ -64,9 +71,14 @@ pub fn by_hash(section: &[u8]) -> anyhow::Result<HashMap<u64, String>> {
 
 /// The decompressed texts of a names section. Each is a list of names, separated by bytes of value 1.
 pub fn texts(section: &[u8]) -> impl Iterator<Item = anyhow::Result<Cow<'_, str>>> {
-    chunks(section).map(|chunk| match chunk? {
+    let mut left = MAX_TEXT << 20;
+    chunks(section).map(move |chunk| match chunk? {
         Chunk::Plain(text) => Ok(text.into()),
         Chunk::Packed { bytes, size } => {
+            let Some(rest) = left.checked_sub(size) else {
+                bail!("more than {MAX_TEXT} MiB of names: compressed names claim {size} bytes");
+            };
+            left = rest;
             if size > bytes.len() as u64 * MAX_RATIO {
                 bail!(
                     "{} bytes of compressed names claim to decompress to {size} bytes",
@@ -116,19 +128,68 @@ pub fn demangled(name: &str) -> String {
     let Ok(symbol) = Symbol::new(own) else {
         return own.to_owned();
     };
-    let mut name = Limited::<String>::default();
-    match symbol.structured_demangle(&mut name, &DemangleOptions::new()) {
-        Ok(()) => name.writer,
-        Err(_) => own.to_owned(),
+    match limited(&symbol, DemangleOptions::new()) {
+        Some(name) => name,
+        None => own.to_owned(),
     }
 }
 
+thread_local! {
+    /// The demangled names of a command, which runs on one thread.
+    static DEMANGLED: Cell<Demangled> = const { Cell::new(Demangled { size: 0, refused: 0 }) };
+}
+
+#[derive(Clone, Copy)]
+struct Demangled {
+    /// Bytes that were written, also of the names that were refused.
+    size: usize,
+    /// The number of names that exceeded a limit.
+    refused: usize,
+}
+
+/// Ends the count of demangled names of a command. Returns a message if limits were reached.
+pub fn refused() -> Option<String> {
+    let counts = DEMANGLED.replace(Demangled {
+        size: 0,
+        refused: 0,
+    });
+    let names = match counts.refused {
+        0 => return None,
+        1 => "a name is shown as its symbol:".to_owned(),
+        number => format!("names are shown as their symbols, {number} times:"),
+    };
+    let (one, all) = (MAX_NAME >> 20, MAX_NAMES);
+    Some(format!(
+        "{names} demangled, one has more than {one} MiB, or all together have more than {all} MiB"
+    ))
+}
+
+/// What a writer keeps of a demangled name. `None`: there is no name, or it would exceed a limit.
+fn limited<W: DemangleWrite + Default>(
+    symbol: &Symbol<&str>,
+    options: DemangleOptions,
+) -> Option<W> {
+    let mut counts = DEMANGLED.get();
+    let left = (MAX_NAMES << 20).saturating_sub(counts.size);
+    let mut name = Limited {
+        writer: W::default(),
+        left: left.min(MAX_NAME),
+        is_exceeded: false,
+    };
+    let most = name.left;
+    let is_printed = symbol.structured_demangle(&mut name, &options).is_ok();
+    counts.size += most - name.left;
+    counts.refused += usize::from(name.is_exceeded);
+    DEMANGLED.set(counts);
+    is_printed.then_some(name.writer)
+}
+
 /// A writer of demangled names of limited size. A symbol can repeat parts of itself, so its name can be exponentially longer.
-#[derive(Default)]
 struct Limited<W> {
     writer: W,
-    /// The size of the name so far, including the parts that the writer left out.
-    size: usize,
+    /// How many more bytes may be written, including the parts that the writer leaves out.
+    left: usize,
+    is_exceeded: bool,
 }
 
 impl<W: DemangleWrite> DemangleWrite for Limited<W> {
@@ -137,10 +198,11 @@ impl<W: DemangleWrite> DemangleWrite for Limited<W> {
     }
 
     fn write_string(&mut self, text: &str) -> fmt::Result {
-        self.size += text.len();
-        if self.size > MAX_NAME {
+        let Some(left) = self.left.checked_sub(text.len()) else {
+            self.is_exceeded = true;
             return Err(fmt::Error);
-        }
+        };
+        self.left = left;
         self.writer.write_string(text)
     }
 
@@ -174,10 +236,8 @@ fn printed<W: DemangleWrite + Default>(name: &str, text: impl Fn(W) -> String) -
     let Ok(parsed) = Symbol::new(own) else {
         return own.to_owned();
     };
-    let mut written = Limited::<W>::default();
     let options = DemangleOptions::new().no_params().no_return_type();
-    let is_printed = parsed.structured_demangle(&mut written, &options).is_ok();
-    let kept = is_printed.then(|| text(written.writer));
+    let kept = limited(&parsed, options).map(text);
     kept.filter(|text| !text.is_empty())
         .unwrap_or_else(|| demangled(name))
 }
@@ -282,6 +342,11 @@ mod tests {
         ]
         .concat();
         assert!(by_hash(&huge).unwrap_err().to_string().contains("claim"));
+        // Two chunks of 200 MiB, compressed to 2^18 bytes each.
+        let chunk = [&b"\x80\x80\x80\x64\x80\x80\x10"[..], &[0xff; 1 << 18]].concat();
+        let last = texts(&chunk.repeat(2)).last().map(Result::unwrap_err);
+        let expected = "more than 256 MiB of names: compressed names claim 209715200 bytes";
+        assert_eq!(last.unwrap().to_string(), expected);
     }
 
     #[test]
@@ -327,6 +392,27 @@ mod tests {
             (demangled(&bomb), short(&bomb), without_arguments(&bomb)),
             (bomb.clone(), bomb.clone(), bomb)
         );
+    }
+
+    #[test]
+    fn all_names_together_are_limited() {
+        assert_eq!(refused(), None);
+        let (name, expected) = ("_Z6halvedj", "halved(unsigned int)");
+        // Memory for one more name.
+        let size = (MAX_NAMES << 20) - expected.len();
+        DEMANGLED.set(Demangled { size, refused: 0 });
+        assert_eq!(demangled(name), expected);
+        assert_eq!(refused(), None);
+        DEMANGLED.set(Demangled { size, refused: 0 });
+        assert_eq!(demangled(name), expected);
+        assert_eq!((demangled(name), short(name)), (name.into(), name.into()));
+        let message = refused().unwrap();
+        // `short` tries it with parameters, too.
+        let start = "names are shown as their symbols, 3 times: ";
+        assert!(message.starts_with(start), "{message}");
+        assert!(message.ends_with("more than 128 MiB"), "{message}");
+        assert_eq!(demangled(name), expected);
+        assert_eq!(refused(), None);
     }
 
     #[test]

@@ -1,9 +1,46 @@
 //! The files that the arguments of a command line name: files, directories and patterns.
 
+use anyhow::{Context, ensure};
 use std::collections::HashMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Limit on the size of a file of raw profiles, in MiB: it is read into memory. A sparse file can claim any size.
+const MAX_PROFILE: u64 = 4096;
+
+/// Opens a regular file. Also returns its size in bytes.
+///
+/// # Errors
+/// It cannot be opened, or is not a regular file.
+pub fn open(path: &Path) -> anyhow::Result<(File, u64)> {
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(path).context("cannot open it")?;
+    let data = file.metadata().context("cannot open it")?;
+    ensure!(data.is_file(), "not a regular file");
+    Ok((file, data.len()))
+}
+
+/// Reads the rest of a file of raw profiles, which has `size` bytes, and appends it.
+///
+/// # Errors
+/// It is too large, or cannot be read.
+pub fn read_profiles(file: &mut File, size: u64, to: &mut Vec<u8>) -> anyhow::Result<()> {
+    ensure!(
+        size <= MAX_PROFILE << 20,
+        "more than {MAX_PROFILE} MiB of raw profiles: the file has {size} bytes"
+    );
+    let rest = (size as usize).saturating_sub(to.len());
+    to.try_reserve_exact(rest)
+        .with_context(|| format!("no memory for its {size} bytes"))?;
+    file.take(rest as u64)
+        .read_to_end(to)
+        .context("cannot read it")?;
+    Ok(())
+}
 
 /// The files that a directory stands for.
 pub struct Kind {

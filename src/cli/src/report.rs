@@ -10,6 +10,8 @@ mod column_data;
 mod counts;
 mod cuda;
 mod diff;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod github;
 mod html;
 mod inputs;

@@ -8,7 +8,7 @@ mod next;
 mod preload;
 mod profiles;
 mod recording;
-mod summary;
+pub mod summary;
 
 pub use links::Links;
 

@@ -26,6 +26,15 @@ pub enum Error {
     Version(u64),
     #[error("record {record}: {part} out of bounds")]
     Record { record: usize, part: &'static str },
+    /// A counter belongs to one function. `record` is the first one with which the records claim more than there are.
+    #[error(
+        "record {record}: the records up to it claim {claimed} counters, but there are {counters}"
+    )]
+    Claimed {
+        record: usize,
+        claimed: usize,
+        counters: usize,
+    },
     /// `at` is the offset of the value profile from the profile's beginning.
     #[error("at byte {at:#x}: the value profile of record {record} has an invalid size")]
     Values { record: usize, at: usize },
@@ -239,13 +248,15 @@ pub struct CounterRanges {
 }
 
 /// The functions of the raw profile at the beginning of `bytes`, in the order of its records. In a damaged file, ranges
-/// may overlap. All errors are [`Error::Record`].
+/// may overlap, but together they have no more counters than the file. All errors are [`Error::Record`] or
+/// [`Error::Claimed`].
 pub fn counter_ranges<'a>(
     bytes: &'a [u8],
     layout: &'a Layout,
 ) -> impl Iterator<Item = Result<CounterRanges, Error>> + 'a {
     let format = layout.format();
     let records = format.records(&bytes[layout.data.clone()]);
+    let (mut claimed, mut claimed_uniform) = (0, 0);
     records.enumerate().map(move |(n, record)| {
         let count = record.num_counters.get() as usize;
         let start = (n * format.record) as u64;
@@ -262,6 +273,18 @@ pub fn counter_ranges<'a>(
                 .filter(|range| range.end <= section.end)
                 .ok_or(Error::Record { record: n, part })
         };
+        let check = |claimed: &mut usize, range: &Range<usize>, section: &Range<usize>, unit| {
+            *claimed += range.len() / unit;
+            let (claimed, counters) = (*claimed, section.len() / unit);
+            if claimed <= counters {
+                return Ok(());
+            }
+            Err(Error::Claimed {
+                record: n,
+                claimed,
+                counters,
+            })
+        };
         let header = &layout.header;
         let uniform = match record.uniform_counter_ptr {
             U64::ZERO => None,
@@ -273,16 +296,18 @@ pub fn counter_ranges<'a>(
                 COUNTER as usize,
             )?),
         };
+        let unit = header.counter() as usize;
+        let (pointer, delta) = (record.counter_ptr, header.counters_delta);
+        let counters = range("counters", pointer, delta, &layout.counters, unit)?;
+        check(&mut claimed, &counters, &layout.counters, unit)?;
+        if let Some(uniform) = &uniform {
+            let unit = COUNTER as usize;
+            check(&mut claimed_uniform, uniform, &layout.uniform, unit)?;
+        }
         Ok(CounterRanges {
             name: record.name_ref.get(),
             hash: record.func_hash.get(),
-            counters: range(
-                "counters",
-                record.counter_ptr,
-                header.counters_delta,
-                &layout.counters,
-                header.counter() as usize,
-            )?,
+            counters,
             uniform,
         })
     })
@@ -291,7 +316,7 @@ pub fn counter_ranges<'a>(
 /// The counters of all functions of the raw profile at the beginning of `bytes`.
 ///
 /// # Errors
-/// [`Error::Record`]
+/// [`Error::Record`], [`Error::Claimed`]
 pub fn records(bytes: &[u8], layout: &Layout) -> Result<Vec<Record>, Error> {
     let words = |range: Range<usize>| {
         let (words, _) = bytes[range].as_chunks();
@@ -303,18 +328,30 @@ pub fn records(bytes: &[u8], layout: &Layout) -> Result<Vec<Record>, Error> {
             Ok(Record {
                 name: ranges.name,
                 hash: ranges.hash,
-                counters: match layout.header.counter() {
-                    // 0 means executed.
-                    1 => bytes[ranges.counters]
-                        .iter()
-                        .map(|&byte| u64::from(byte == 0))
-                        .collect(),
-                    _ => words(ranges.counters),
-                },
+                counters: counts_in(bytes, layout, ranges.counters).collect(),
                 uniform: ranges.uniform.map(words),
             })
         })
         .collect()
+}
+
+/// The counters in a range of a raw profile: numbers of executions, or 1 and 0 with byte coverage.
+pub fn counts_in<'a>(
+    bytes: &'a [u8],
+    layout: &Layout,
+    range: Range<usize>,
+) -> impl Iterator<Item = u64> + 'a {
+    let bytes = &bytes[range];
+    // 0 means executed.
+    let is_bytes = layout.header.counter() == 1;
+    let (small, large) = if is_bytes {
+        (bytes, &[][..])
+    } else {
+        (&[][..], bytes)
+    };
+    let small = small.iter().map(|&byte| u64::from(byte == 0));
+    let large = large.as_chunks().0.iter();
+    small.chain(large.map(|&word| u64::from_le_bytes(word)))
 }
 
 #[cfg(test)]
@@ -341,6 +378,38 @@ mod tests {
             bytes.resize(bytes.len() - 4 + *size as usize, 0);
         }
         bytes
+    }
+
+    #[test]
+    fn a_counter_belongs_to_one_record() {
+        // Two counters, and records with these counter pointers and numbers of counters.
+        let functions = |records: [(u64, u64); 2]| {
+            let header = Header {
+                version: V10.version,
+                num_data: 2,
+                num_counters: 2,
+                counters_delta: 128,
+                ..Header::default()
+            };
+            let mut words = header.words();
+            for (pointer, counters) in records {
+                words.extend([0, 0, pointer, 0, 0, 0, counters, 0]);
+            }
+            words.extend([3, 4]);
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            super::records(&bytes, &Layout::read(&bytes)?)
+        };
+        let counters = |records| {
+            let found: Vec<Record> = functions(records)?;
+            Ok(found.into_iter().map(|found| found.counters).collect())
+        };
+        assert_eq!(counters([(128, 1), (72, 1)]), Ok(vec![vec![3], vec![4]]));
+        let claimed = Error::Claimed {
+            record: 1,
+            claimed: 4,
+            counters: 2,
+        };
+        assert_eq!(counters([(128, 2), (64, 2)]), Err(claimed));
     }
 
     fn ends(bytes: &[u8]) -> Result<usize, Error> {

@@ -16,7 +16,7 @@ pub enum Method {
 }
 
 const RAW_10: &[u8] = include_bytes!("../../../fixtures/counted.raw10.co");
-const RAW_11: &[u8] = include_bytes!("../../../fixtures/counted.raw11.co");
+pub const RAW_11: &[u8] = include_bytes!("../../../fixtures/counted.raw11.co");
 const CUBIN: &[u8] = include_bytes!("../../../fixtures/counted.cubin");
 
 /// The seeds of a target, by name.
@@ -88,7 +88,45 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
             let both = [fat_binary(&all), fat_binary(&[complete])];
             vec![("entries", both[0].clone()), ("two", both.concat())]
         }
-        "profraw" => vec![
+        "demangle" => [
+            ("plain", "branch"),
+            (
+                "template",
+                "_ZN3foo3bazIiEEvT_St6vectorIS2_IS1_SaIS1_EESaIS4_EE",
+            ),
+            ("lambda", "a.hip;_ZZ4mainENKUlT_E0_clIiEEDaS_"),
+            ("internal", "_ZL4statPi.intern.7475e112c114f8e7"),
+            ("pairs", "_Z1f1PIiiES_IS0_S0_ES_IS1_S1_ES_IS2_S2_E"),
+        ]
+        .map(|(name, symbol)| (name, symbol.into()))
+        .into(),
+        "lcov" | "markdown" => vec![
+            (
+                "functions",
+                b"_Z1av\0a.hip\0_Z1bIiEvv\0a.hip\0_Z1bIjEvv\0b.h".to_vec(),
+            ),
+            ("breaks", b"a\nSF:/etc/passwd\0a\r.hip".to_vec()),
+            ("markup", b"`a_b` <x>\0[a](b) `` ` ``` | \\".to_vec()),
+        ],
+        "mapping" => {
+            let record = [words([7, 99 << 32 | 4, 1 << 32]), vec![0; 8]].concat();
+            vec![
+                ("code-object", RAW_11.to_vec()),
+                ("cubin", CUBIN.to_vec()),
+                ("section", [&[0], &record[..], &record].concat()),
+            ]
+        }
+        "runlog" => vec![
+            (
+                "lost",
+                b"7 loaded /a\n7 code \n7 mapped /l\\n\n7 lost a\n8 lost a\n".to_vec(),
+            ),
+            (
+                "wrote",
+                b"7 wrote /p\n8 added /p\n8 traced /t\n7 ended \n9 later x\n".to_vec(),
+            ),
+        ],
+        "profraw" | "summary" => vec![
             ("host", profile(10, &[16, 8])),
             ("gpu", profile(11, &[])),
             ("two", [profile(10, &[]), profile(10, &[24])].concat()),
@@ -135,15 +173,29 @@ pub fn fat_binary(entries: &[Vec<u8>]) -> Vec<u8> {
 
 /// An entry of a fat binary, with its header. `arch`: 90 for sm_90.
 pub fn fat_entry(kind: Fat, arch: u32, compression: Compression, contents: &[u8]) -> Vec<u8> {
-    let (flag, mut stored) = match compression {
+    let (flag, stored) = match compression {
         Compression::None => (0, contents.to_vec()),
-        Compression::Lz4 => (0x2000u64, lz4_flex::block::compress(contents)),
+        Compression::Lz4 => (LZ4, lz4_flex::block::compress(contents)),
         // Compressing in memory does not fail.
         Compression::Zstd => (0x8000, zstd::encode_all(contents, 3).unwrap_or_default()),
     };
+    fat_stored(kind, arch, flag, stored, contents.len())
+}
+
+/// In the flags of an entry: it is compressed with LZ4.
+pub const LZ4: u64 = 0x2000;
+
+/// An entry whose contents may be compressed, according to `flag`: 0 if they are not.
+pub fn fat_stored(
+    kind: Fat,
+    arch: u32,
+    flag: u64,
+    mut stored: Vec<u8>,
+    unpacked: usize,
+) -> Vec<u8> {
     let (packed, unpacked) = match flag {
         0 => (0, 0),
-        _ => (stored.len() as u64, contents.len() as u64),
+        _ => (stored.len() as u64, unpacked as u64),
     };
     stored.resize(stored.len().next_multiple_of(8), 0);
     let kind = kind as u64 | 0x101 << 16 | 64 << 32;
@@ -243,7 +295,7 @@ pub fn seal_records(bytes: &mut [u8]) {
 }
 
 /// The beginning of a code object: headers and notes, without section headers.
-fn head(object: &[u8]) -> Vec<u8> {
+pub fn head(object: &[u8]) -> Vec<u8> {
     let mut head = object[..object.len().min(4096)].to_vec();
     // e_shoff, and e_shnum with e_shstrndx.
     head[40..48].fill(0);
@@ -402,6 +454,6 @@ pub fn kpack(plain: Option<&[u8]>, compressed: Option<&[u8]>) -> Vec<u8> {
 }
 
 /// The bytes of 64-bit words.
-fn words(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
+pub fn words(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_le_bytes).collect()
 }

@@ -88,12 +88,13 @@ fn code_objects() {
     check(
         "src/formats/code-objects/src/lib.rs",
         &[
-            &["error", "location", "target"],
+            &["budget", "error", "location", "target"],
             &["bytes", "metadata"],
             &[
                 "archive", "elf", "kpack", "object", "offload", "packed", "profile",
             ],
-            &["amd", "bundle", "cuda", "host", "returns", "without_code"],
+            &["without_code"],
+            &["amd", "bundle", "cuda", "host", "returns"],
             &["found", "kind"],
             &["walk"],
             &["extract"],
@@ -184,7 +185,7 @@ fn small_crates() {
                 ],
             ],
         ),
-        ("tools/fuzz/src/lib.rs", &[&["corpus"]]),
+        ("tools/fuzz/src/lib.rs", &[&["corpus"], &["hostile"]]),
     ];
     for (root, layers) in all {
         check(root, layers, &[]);

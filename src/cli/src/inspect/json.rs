@@ -5,7 +5,6 @@ use crate::names::Naming;
 use code_objects::{CodeObject, Kernel, Location, What};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// The version of the JSON format. Incremented with every incompatible change.
 const VERSION: u32 = 2;
@@ -23,7 +22,7 @@ pub struct Report {
 
 #[derive(Serialize, JsonSchema)]
 pub struct FileReport {
-    file: PathBuf,
+    file: String,
     /// All parts could be read.
     complete: bool,
     found: Vec<PartReport>,
@@ -78,7 +77,7 @@ impl FileReport {
     pub fn new(contents: Contents, naming: &Naming) -> FileReport {
         let found = contents.found.into_iter();
         FileReport {
-            file: contents.file,
+            file: contents.file.display().to_string(),
             complete: contents.damage == 0,
             found: found.map(|part| PartReport::new(part, naming)).collect(),
         }

@@ -29,6 +29,11 @@ pub fn can_name(path: &str) -> bool {
     !path.contains(['\n', '\r'])
 }
 
+/// A symbol without line breaks, which only a damaged or hostile profile has.
+fn one_line(symbol: &str) -> String {
+    symbol.replace(['\n', '\r'], "?")
+}
+
 pub fn write(report: &Report, which: Which, out: &mut impl Write) -> io::Result<()> {
     for (file, counts) in Counts::of_files(report, which) {
         if can_name(file.location()) {
@@ -42,10 +47,15 @@ fn write_file(file: &File, counts: &Counts, out: &mut impl Write) -> io::Result<
     writeln!(out, "TN:")?;
     writeln!(out, "SF:{}", file.location())?;
     for function in &counts.functions {
-        writeln!(out, "FN:{},{}", function.line, function.symbol)?;
+        writeln!(out, "FN:{},{}", function.line, one_line(&function.symbol))?;
     }
     for function in &counts.functions {
-        writeln!(out, "FNDA:{},{}", function.count, function.symbol)?;
+        writeln!(
+            out,
+            "FNDA:{},{}",
+            function.count,
+            one_line(&function.symbol)
+        )?;
     }
     let ratio = counts.function_ratio();
     writeln!(out, "FNF:{}\nFNH:{}", ratio.total, ratio.covered)?;
@@ -110,6 +120,12 @@ mod tests {
             count,
             conditions: conditions.to_vec(),
         }
+    }
+
+    #[test]
+    fn a_symbol_is_on_one_line() {
+        assert_eq!(one_line("_Z1av"), "_Z1av");
+        assert_eq!(one_line("a\nSF:b\rc"), "a?SF:b?c");
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn sections<'a>(object: &'a [u8], name: &str) -> anyhow::Result<Vec<&'a [u8]>> {
 }
 
 /// Adds the records of a section.
-fn read(section: &[u8], found: &mut HashMap<u64, Mapping>) -> anyhow::Result<()> {
+pub fn read(section: &[u8], found: &mut HashMap<u64, Mapping>) -> anyhow::Result<()> {
     let mut at = 0;
     while let Ok((header, rest)) = Header::ref_from_prefix(&section[at..]) {
         let size = header.size.get() as usize;

@@ -96,21 +96,41 @@ fn ratio(ratio: Ratio) -> String {
 }
 
 /// A name as code, which is safe in a table.
-fn code(name: &str) -> String {
+pub fn code(name: &str) -> String {
     let name = name.replace('`', "'").replace('|', "\\|");
     format!("`{}`", name.replace(['\n', '\r'], " "))
 }
 
-/// A text in which only backticks are markup.
-fn plain(text: &str) -> String {
+/// A text in which only pairs of backticks are markup.
+pub fn plain(text: &str) -> String {
+    let text = text.replace(['\n', '\r'], " ");
+    let mut parts = text.split('`');
+    let mut plain = without_markup(parts.next().unwrap_or_default());
+    while let Some(part) = parts.next() {
+        match parts.next() {
+            Some(after) if !part.is_empty() => {
+                // Two backticks in a row would end no code.
+                if plain.ends_with('`') {
+                    plain.push(' ');
+                }
+                plain += &format!("`{part}`{}", without_markup(after));
+            }
+            Some(after) => plain += &format!("\\`\\`{}", without_markup(after)),
+            // A backtick without another one.
+            None => plain += &format!("\\`{}", without_markup(part)),
+        }
+    }
+    plain
+}
+
+/// A text without backticks in which nothing is markup.
+fn without_markup(text: &str) -> String {
     let mut plain = String::new();
-    let mut is_code = false;
     for c in text.chars() {
-        is_code ^= c == '`';
-        if !is_code && "\\*_<>[]#|".contains(c) {
+        if "\\*_<>[]#|".contains(c) {
             plain.push('\\');
         }
-        plain.push(if matches!(c, '\n' | '\r') { ' ' } else { c });
+        plain.push(c);
     }
     plain
 }
@@ -122,6 +142,16 @@ mod tests {
     #[test]
     fn names_do_not_break_tables() {
         assert_eq!(code("a|b`c\nd"), "`a\\|b'c d`");
-        assert_eq!(plain("a_b `c_d` <x>"), "a\\_b `c_d` \\<x\\>");
+        for (text, expected) in [
+            ("a_b `c_d` <x>", "a\\_b `c_d` \\<x\\>"),
+            ("`c_d`", "`c_d`"),
+            ("a`b <x>", "a\\`b \\<x\\>"),
+            ("`a_b` `<x>", "`a_b` \\`\\<x\\>"),
+            ("``<x>`", "\\`\\`\\<x\\>\\`"),
+            ("`` ``` <x> `", "\\`\\` \\`\\` ` <x> `"),
+            ("`a``b`", "`a` `b`"),
+        ] {
+            assert_eq!(plain(text), expected, "{text}");
+        }
     }
 }

@@ -4,11 +4,12 @@ use super::child::End;
 use super::model;
 use crate::console::Diagnostic;
 use crate::gpus;
+use crate::paths;
 use crate::readable::{grouped, plural};
 use crate::run_log::device_code::{DeviceCode, Problem};
 use crate::run_log::journal::{Journal, Process};
 use crate::trace_reader::{self, Record};
-use profraw::{Layout, records};
+use profraw::Layout;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -41,10 +42,13 @@ struct Contents {
 
 impl Contents {
     fn read(&mut self, path: &Path) {
-        let added = fs::read(path)
-            .map_err(anyhow::Error::new)
-            .and_then(|bytes| self.add(&bytes));
-        if let Err(error) = added {
+        let mut read = || {
+            let (mut file, size) = paths::open(path)?;
+            let mut bytes = Vec::new();
+            paths::read_profiles(&mut file, size, &mut bytes)?;
+            self.add(&bytes)
+        };
+        if let Err(error) = read() {
             self.errors
                 .push(format!("cannot read {}: {error:#}", path.display()));
         }
@@ -55,25 +59,35 @@ impl Contents {
         let mut rest = bytes;
         while !rest.is_empty() {
             let layout = Layout::read(rest)?;
-            let records = records(rest, &layout)?;
             self.is_ir_level |= layout.header.version & IR_LEVEL != 0;
             let mut object = DefaultHasher::new();
             rest[layout.binary_ids.clone()].hash(&mut object);
-            for record in &records {
-                let function = (record.name, record.hash);
+            for ranges in profraw::counter_ranges(rest, &layout) {
+                let ranges = ranges?;
+                let function = (ranges.name, ranges.hash);
                 function.hash(&mut object);
                 self.functions.insert(function);
-                if record.counters.iter().any(|&counter| counter > 0) {
+                let counts = profraw::counts_in(rest, &layout, ranges.counters);
+                let counts: u128 = counts.map(u128::from).sum();
+                if counts > 0 {
                     self.ran.insert(function);
                 }
-                let counts = record.counters.iter().map(|&counter| u128::from(counter));
-                self.counts += counts.sum::<u128>();
+                self.counts += counts;
             }
             self.code_objects.insert(object.finish());
-            rest = rest.get(layout.end..).unwrap_or_default();
+            rest = &rest[profraw::end(rest, &layout)?..];
         }
         Ok(())
     }
+}
+
+/// A file of raw profiles, as the summary reads it.
+#[cfg(any(test, fuzzing))]
+pub fn fuzz(bytes: &[u8]) {
+    let mut contents = Contents::default();
+    let _ = contents.add(bytes);
+    assert!(contents.ran.len() <= contents.functions.len());
+    assert!(contents.functions.len() <= bytes.len() / profraw::format::V10.record);
 }
 
 /// A run, except for its log.
@@ -472,6 +486,30 @@ mod tests {
         let (diagnostics, _) = diagnostics(run, &Journal::read([log]));
         let messages = diagnostics.into_iter().map(|diagnostic| diagnostic.message);
         messages.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn each_counter_is_summed_once() {
+        let add = |bytes: &[u8]| {
+            let mut contents = Contents::default();
+            contents.add(bytes)?;
+            anyhow::Ok((
+                contents.functions.len(),
+                contents.ran.len(),
+                contents.counts,
+            ))
+        };
+        // A value profile follows the first profile.
+        let two = [
+            fuzz::corpus::profile(10, &[16]),
+            fuzz::corpus::profile(11, &[]),
+        ]
+        .concat();
+        assert_eq!(add(&two).unwrap(), (2, 2, 2 * 1524));
+        let shared = fuzz::hostile::profile(100_000, 100_000, 100_000);
+        let error = add(&shared).unwrap_err().to_string();
+        let expected = "record 1: the records up to it claim 200000 counters, but there are 100000";
+        assert_eq!(error, expected);
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub const THIN: &[u8] = b"!<thin>\n";
 pub const HEADER: u64 = 60;
 /// Limit on the table of long names. A larger size is damage.
 const MAX_NAMES: u64 = 256 << 20;
+/// Limit on the length of a member's name in bytes.
+const MAX_NAME: usize = 4096;
 
 fn is_archive(head: &[u8]) -> bool {
     head.starts_with(FULL) || head.starts_with(THIN)
@@ -111,7 +113,7 @@ impl Members<'_> {
         let wrong = |what: &str| error!(start; "invalid name of a member: {what}");
         if let Some(length) = member.name.strip_prefix("#1/") {
             let length: u64 = length.parse().map_err(|_| wrong("not a valid length"))?;
-            if length > member.size || length > 4096 {
+            if length > member.size || length > MAX_NAME as u64 {
                 return Err(wrong("longer than the member"));
             }
             let name = self.bytes.read(member.at, length)?;
@@ -125,6 +127,7 @@ impl Members<'_> {
                 .names
                 .get(offset..)
                 .ok_or_else(|| wrong("past the end of the table of long names"))?;
+            let rest = &rest[..rest.len().min(MAX_NAME + 1)];
             let name = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
             member.name = trimmed(name, b"/");
             if !origin.is_empty() {
@@ -137,7 +140,7 @@ impl Members<'_> {
     }
 }
 
-/// A name without its terminator, cut to 4,096 bytes.
+/// A name without its terminator, cut to [`MAX_NAME`] bytes.
 fn trimmed(name: &[u8], end: &[u8]) -> String {
     let mut name = name;
     while let [rest @ .., last] = name
@@ -145,7 +148,7 @@ fn trimmed(name: &[u8], end: &[u8]) -> String {
     {
         name = rest;
     }
-    String::from_utf8_lossy(&name[..name.len().min(4096)]).into_owned()
+    String::from_utf8_lossy(&name[..name.len().min(MAX_NAME)]).into_owned()
 }
 
 impl Iterator for Members<'_> {

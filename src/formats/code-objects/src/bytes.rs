@@ -5,17 +5,14 @@ use crate::error::Error;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::rc::Rc;
-use tempfile::{NamedTempFile, SpooledData, SpooledTempFile};
+use tempfile::{SpooledData, SpooledTempFile};
 use xxhash_rust::xxh3::Xxh3;
 
 #[derive(Debug)]
 enum Store {
     File(File),
     Memory(Vec<u8>),
-    /// A stream that was unpacked into a temporary file.
-    Unpacked(NamedTempFile),
     /// Parts of a stream in order, with gaps, and the store that has them.
     Parts(Vec<Part>, Box<Store>),
 }
@@ -37,7 +34,6 @@ impl Store {
         let failed = |error: io::Error| format!("cannot be read: {error}");
         match self {
             Store::File(file) => file.read_exact_at(buffer, from).map_err(failed),
-            Store::Unpacked(file) => file.as_file().read_exact_at(buffer, from).map_err(failed),
             Store::Memory(bytes) => {
                 let from = from as usize;
                 buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
@@ -62,7 +58,6 @@ pub struct Bytes {
     store: Rc<Store>,
     start: u64,
     size: u64,
-    digest: Option<u128>,
 }
 
 /// Bytes per copy.
@@ -84,7 +79,6 @@ impl Bytes {
             store: Rc::new(store),
             start: 0,
             size,
-            digest: None,
         }
     }
 
@@ -131,7 +125,6 @@ impl Bytes {
             store: self.store.clone(),
             start: self.start + at,
             size,
-            digest: None,
         })
     }
 
@@ -142,7 +135,6 @@ impl Bytes {
             store: self.store.clone(),
             start: self.start + at,
             size: self.size - at,
-            digest: None,
         }
     }
 
@@ -154,69 +146,24 @@ impl Bytes {
         }
     }
 
-    /// Writes all bytes to `to`. Returns their digest.
+    /// Writes all bytes to `to`. Returns XXH3 (128 bits) of them.
     pub fn copy_to(&self, to: &mut dyn Write) -> io::Result<u128> {
-        let (_, digest) = copy(&mut self.reader(), to)?;
-        Ok(digest)
+        let mut digest = Xxh3::new();
+        let mut buffer = vec![0; CHUNK];
+        let mut stream = self.reader();
+        loop {
+            let n = read_some(&mut stream, &mut buffer)?;
+            if n == 0 {
+                return Ok(digest.digest128());
+            }
+            digest.update(&buffer[..n]);
+            to.write_all(&buffer[..n])?;
+        }
     }
 
     /// XXH3 (128 bits) of all bytes.
     pub fn digest(&self) -> io::Result<u128> {
-        match self.digest {
-            Some(digest) => Ok(digest),
-            None => self.copy_to(&mut io::sink()),
-        }
-    }
-
-    /// The file that these bytes were unpacked into, and its digest. Returns `self` if it is only a part of that file, or if
-    /// there is a clone.
-    pub fn into_unpacked(mut self) -> Result<(NamedTempFile, u128), Bytes> {
-        let Some(digest) = self.digest else {
-            return Err(self);
-        };
-        match Rc::try_unwrap(self.store) {
-            Ok(Store::Unpacked(file)) => Ok((file, digest)),
-            Ok(store) => {
-                self.store = Rc::new(store);
-                Err(self)
-            }
-            Err(store) => {
-                self.store = store;
-                Err(self)
-            }
-        }
-    }
-
-    /// Copies a stream to a temporary file in `dir`.
-    pub fn unpack(stream: &mut dyn Read, dir: &Path) -> io::Result<Bytes> {
-        let mut file = temporary(dir)?;
-        let (size, digest) = copy(stream, &mut file)?;
-        let mut bytes = Bytes::of(Store::Unpacked(file), size);
-        bytes.digest = Some(digest);
-        Ok(bytes)
-    }
-}
-
-/// Creates a temporary file.
-pub fn temporary(dir: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix(".devprof-")
-        .tempfile_in(dir)
-}
-
-/// Copies a stream. Returns the number of bytes and their digest.
-fn copy(stream: &mut dyn Read, to: &mut dyn Write) -> io::Result<(u64, u128)> {
-    let mut digest = Xxh3::new();
-    let mut buffer = vec![0; CHUNK];
-    let mut size = 0;
-    loop {
-        let n = read_some(stream, &mut buffer)?;
-        if n == 0 {
-            return Ok((size, digest.digest128()));
-        }
-        digest.update(&buffer[..n]);
-        to.write_all(&buffer[..n])?;
-        size += n as u64;
+        self.copy_to(&mut io::sink())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads the tables of an ELF file of any class and byte order. goblin's structs view the entries; goblin's own reader
 //! would need all of the file in memory. Each table is checked against the file's size before it is read.
 
+use crate::budget::Limit;
 use crate::bytes::Bytes;
 use crate::error::Error;
 use goblin::container::{Container, Ctx};
@@ -23,12 +24,12 @@ const MAX_SECTIONS: usize = 500_000;
 const MAX_NAME: usize = 512;
 /// Limit on the length of a symbol's name in bytes. Kernels of templates have names of several KiB.
 const MAX_SYMBOL_NAME: usize = 64 << 10;
-/// Limit on the total length of the symbols' names in bytes: symbols with further names are not read.
-const MAX_SYMBOL_NAMES: usize = 64 << 20;
+/// Limit on the total length of the names of sections, and of the symbols that are wanted, in bytes.
+const MAX_NAMES_READ: u64 = 64 << 20;
 /// Limit on the number of problems: further sections out of bounds are not reported.
 const MAX_PROBLEMS: usize = 64;
-/// Limit on the number of symbols: further ones are not read.
-const MAX_SYMBOLS: usize = 65_536;
+/// Limit on the number of symbols that are wanted: further ones are not read.
+const MAX_SYMBOLS: u64 = 65_536;
 /// Limit on the number of notes.
 const MAX_NOTES: usize = 65_536;
 
@@ -62,6 +63,29 @@ pub struct Symbol {
     pub undefined: bool,
     /// Index of its section.
     pub section: usize,
+}
+
+/// Limits on all tables of symbols of a file together: a table can share its bytes with others, and its names their bytes.
+struct SymbolLimits {
+    /// Bytes of the tables and of the tables of their names. Tables that do not overlap have fewer than the file.
+    tables: Limit,
+    /// Those that are wanted.
+    number: Limit,
+    names: Limit,
+    /// The names of all symbols, which are read to their ends.
+    all_names: Limit,
+}
+
+impl SymbolLimits {
+    /// For a file of `size` bytes.
+    fn new(size: u64) -> SymbolLimits {
+        SymbolLimits {
+            tables: Limit::of_size(size, "MiB of tables of symbols"),
+            number: Limit::of_count(MAX_SYMBOLS, "symbols"),
+            names: Limit::of_size(MAX_NAMES_READ, "MiB of names of symbols"),
+            all_names: Limit::of_shared(size, "MiB of names of symbols"),
+        }
+    }
 }
 
 /// A note.
@@ -203,6 +227,7 @@ impl Elf {
             }
         };
         let size = self.bytes.size();
+        let limit = Limit::of_shared(size.min(MAX_NAMES_READ / 4), "MiB of names of sections");
         for (n, header) in headers.into_iter().enumerate() {
             let section = Section {
                 name: string(&names, header.sh_name),
@@ -219,6 +244,8 @@ impl Elf {
                 );
                 self.problems.push(Error::new(start, what));
             }
+            let allowed = limit.take(section.name.len() as u64);
+            allowed.map_err(|why| error!(at; "an ELF file has {why}: the rest is not read"))?;
             self.sections.push(section);
         }
         Ok(())
@@ -242,7 +269,7 @@ impl Elf {
     /// once, as a definition if there is one.
     pub fn symbols(&mut self, wanted: impl Fn(&str) -> bool) -> Vec<Symbol> {
         let mut found: HashMap<String, Symbol> = HashMap::new();
-        for symbol in self.all_symbols(wanted) {
+        for symbol in self.all_symbols(|name, _| wanted(name)) {
             let known = found.entry(symbol.name.clone());
             let known = known.or_insert_with(|| symbol.clone());
             if known.undefined {
@@ -254,8 +281,9 @@ impl Elf {
         found
     }
 
-    /// The symbols with names that `wanted` accepts, in the order of the file. Local symbols can have the same name.
-    pub fn all_symbols(&mut self, wanted: impl Fn(&str) -> bool) -> Vec<Symbol> {
+    /// The symbols that `wanted` accepts, in the order of the file. Local symbols can have the same name. If a limit is
+    /// reached, the rest is not read, which is a problem.
+    pub fn all_symbols(&mut self, wanted: impl Fn(&str, &Sym) -> bool) -> Vec<Symbol> {
         let mut found = Vec::new();
         let tables: Vec<SectionHeader> = self
             .sections
@@ -263,10 +291,13 @@ impl Elf {
             .filter(|section| [SHT_SYMTAB, SHT_DYNSYM].contains(&section.header.sh_type))
             .map(|section| section.header.clone())
             .collect();
+        let limits = SymbolLimits::new(self.bytes.size());
         for table in tables {
-            match self.symbols_in(&table, &wanted) {
-                Ok(symbols) => found.extend(symbols),
-                Err(error) => self.problems.push(error),
+            if let Err(error) = self.symbols_in(&table, &wanted, &limits, &mut found)
+                && self.problems.len() < MAX_PROBLEMS
+                && !self.problems.contains(&error)
+            {
+                self.problems.push(error);
             }
         }
         found
@@ -275,18 +306,21 @@ impl Elf {
     fn symbols_in(
         &self,
         table: &SectionHeader,
-        wanted: &impl Fn(&str) -> bool,
-    ) -> Result<Vec<Symbol>, Error> {
+        wanted: &impl Fn(&str, &Sym) -> bool,
+        limits: &SymbolLimits,
+        found: &mut Vec<Symbol>,
+    ) -> Result<(), Error> {
         let names = self.sections.get(table.sh_link as usize).ok_or_else(|| {
             error!(table.sh_offset; "symbol names in section {}, which does not exist", table.sh_link)
         })?;
-        let names = self.strings(&names.header)?;
         let at = table.sh_offset;
+        let reached = |why: String| error!(0; "an ELF file has {why}: the rest is not read");
+        limits.tables.take(table.sh_size).map_err(reached)?;
+        limits.tables.take(names.header.sh_size).map_err(reached)?;
+        let names = self.strings(&names.header)?;
         let outside = |_| error!(at; "a table of symbols extends past the end of the ELF file");
         let entry = Sym::size(self.ctx.container) as u64;
         let all = self.bytes.slice(at, table.sh_size).map_err(outside)?;
-        let mut found = Vec::new();
-        let mut length = 0;
         // Read in parts, to limit the memory.
         let step = entry * 4096;
         let mut done = 0;
@@ -300,11 +334,10 @@ impl Elf {
                 let Some(name) = text(&names, symbol.st_name) else {
                     continue;
                 };
-                if wanted(name)
-                    && found.len() < MAX_SYMBOLS
-                    && length + name.len() <= MAX_SYMBOL_NAMES
-                {
-                    length += name.len();
+                limits.all_names.take(name.len() as u64).map_err(reached)?;
+                if wanted(name, &symbol) {
+                    limits.number.take(1).map_err(reached)?;
+                    limits.names.take(name.len() as u64).map_err(reached)?;
                     found.push(Symbol {
                         name: name.to_owned(),
                         index: (done / entry + n) as usize,
@@ -319,7 +352,7 @@ impl Elf {
             }
             done += size;
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Reads the first `size` bytes of the object that a symbol of a linked file refers to. `None` if they are not in the
@@ -362,6 +395,9 @@ impl Elf {
         for (at, size, align) in ranges {
             if let Err(error) = self.notes_in(at, size, align, &mut notes) {
                 self.problems.push(error);
+            }
+            if self.problems.len() > MAX_PROBLEMS {
+                break;
             }
         }
         notes

@@ -1,7 +1,7 @@
 //! Writes code objects to files, each once. The name has the target and identifies the code object, and is the same in
 //! every run.
 
-use crate::bytes::{Bytes, temporary};
+use crate::bytes::Bytes;
 use crate::found::What;
 use crate::location::Location;
 use crate::object::CodeObject;
@@ -9,9 +9,10 @@ use crate::target::Target;
 use crate::walk::{Options, walk};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Which code objects to write.
@@ -80,7 +81,6 @@ pub fn extract<'a>(
         filter.wants(target)
     };
     let options = Options {
-        unpack_to: Some(dir),
         code: true,
         wanted: Some(&wanted),
     };
@@ -124,16 +124,21 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Writes a new file, which is complete or does not exist. The umask applies to its mode.
+    fn create(&self, path: &Path, bytes: &Bytes, digest: u128) -> io::Result<()> {
+        let mut file = tempfile::Builder::new()
+            .prefix(".devprof-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(self.dir)?;
+        if bytes.copy_to(file.as_file_mut())? != digest {
+            return Err(io::Error::other("a code object changed while it was read"));
+        }
+        file.persist_noclobber(path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
     fn write(&mut self, object: &CodeObject, bytes: Bytes) -> io::Result<(PathBuf, Written)> {
-        // Unpacked bytes have their digest already. For others, copying computes it.
-        let (file, digest) = match bytes.into_unpacked() {
-            Ok((file, digest)) => (file, digest),
-            Err(bytes) => {
-                let mut file = temporary(self.dir)?;
-                let digest = bytes.copy_to(file.as_file_mut())?;
-                (file, digest)
-            }
-        };
+        let digest = bytes.digest()?;
         let hash = format!("{digest:032x}");
         let target = object.target.file_name();
         let extension = if object.is_cuda() { "cubin" } else { "co" };
@@ -154,8 +159,7 @@ impl Writer<'_> {
             }
             match file_is(&path, digest, object.size) {
                 None => {
-                    set_mode(file.as_file())?;
-                    file.persist_noclobber(&path).map_err(|error| error.error)?;
+                    self.create(&path, &bytes, digest)?;
                     self.names.insert(name, digest);
                     return Ok((path, Written::Now));
                 }
@@ -173,12 +177,6 @@ impl Writer<'_> {
         );
         Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
     }
-}
-
-/// Makes a result readable by everyone; temporary files are readable by their owner only.
-fn set_mode(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 /// Whether the file has these contents. `None` if there is no such file.

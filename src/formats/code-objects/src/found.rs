@@ -14,7 +14,7 @@ use serde::Serialize;
 pub struct Found {
     pub location: Location,
     pub what: What,
-    /// Its bytes, except for the machine code of compressed code objects (see [`crate::Options::unpack_to`]). `None` for
+    /// Its bytes, except for the machine code of compressed code objects (see [`crate::Options::code`]). `None` for
     /// damage, for compressed bundles and for compressed PTX.
     pub bytes: Option<Bytes>,
 }

@@ -1,6 +1,7 @@
 //! ROCm's kpack archive: the code objects of an installation for one family of GPUs, moved out of its libraries. It has
 //! a header, the code objects (each a zstd frame, or not compressed) and a table of contents in MessagePack.
 
+use crate::budget::Limit;
 use crate::bytes::Bytes;
 use crate::error::Error;
 use schemars::JsonSchema;
@@ -113,8 +114,15 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
         ..Kpack::default()
     };
     let mut seen = vec![false; blobs.len()];
-    for (binary, archs) in contents.toc {
+    // Each entry has the name of its binary.
+    let limit = Limit::of_shared((end - at).min(16 << 20), "MiB of names");
+    'contents: for (binary, archs) in contents.toc {
         for (arch, entry) in archs {
+            if let Err(why) = limit.take((binary.len() + arch.len()) as u64) {
+                let problem = error!(at; "a kpack archive has {why}: the rest is not read");
+                kpack.problems.push(problem);
+                break 'contents;
+            }
             let name = format!("kernels of {binary} for {arch}");
             let n = usize::try_from(entry.ordinal).unwrap_or(usize::MAX);
             let Some(&Blob { offset, size }) = blobs.get(n) else {

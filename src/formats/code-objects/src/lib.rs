@@ -1,6 +1,6 @@
 //! Finds the GPU code objects in any file. [`walk`] reads host executables, libraries and objects, static archives,
-//! offload bundles (compressed or not), LLVM's offload binaries, CUDA's fat binaries and kpack archives in bounded memory,
-//! and reports everything that it finds with its [`Location`]. [`extract`] writes code objects to a directory.
+//! offload bundles (compressed or not), LLVM's offload binaries, CUDA's fat binaries and kpack archives in bounded memory
+//! and time, and reports everything that it finds with its [`Location`]. [`extract`] writes code objects to a directory.
 //!
 //! Nothing in a file is trusted. Damage is reported with its location, and the rest of the file is still read.
 
@@ -10,6 +10,7 @@
 mod error;
 mod amd;
 mod archive;
+mod budget;
 mod bundle;
 mod bytes;
 pub mod cuda;

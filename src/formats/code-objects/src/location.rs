@@ -1,7 +1,7 @@
 //! Locations: a file, and the path through the containers in it.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -45,10 +45,16 @@ impl fmt::Display for Step {
 /// The location of something that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Location {
+    #[serde(serialize_with = "lossy")]
     pub file: PathBuf,
     pub steps: Vec<Step>,
     /// Bytes from the beginning of the file, or after [`Step::Unpacked`], of the uncompressed contents.
     pub offset: u64,
+}
+
+/// A path as text, although it need not be UTF-8.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 impl Location {

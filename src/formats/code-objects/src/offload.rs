@@ -1,6 +1,7 @@
 //! LLVM's offload binary ("Offload Binary" in LLVM's documentation of `.llvm.offloading`): images, each with its producer
 //! and target. Version 1 has one image, version 2 any number.
 
+use crate::budget::Limit;
 use crate::bytes::Bytes;
 use crate::error::Error;
 
@@ -96,9 +97,10 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Error> {
         ..Binary::default()
     };
     let mut end = 0;
+    let limit = Limit::of_size(size, "MiB of tables of strings");
     for number in 1..=count as u32 {
         let at = entries.saturating_add(u64::from(number - 1) * ENTRY);
-        match image(&bytes, version, number, at) {
+        match image(&bytes, version, number, at, &limit) {
             Ok(image) if image.offset < end => {
                 binary.problems.push(error!(image.offset; "image {number} {} overlaps the one before it", image.id()));
             }
@@ -118,7 +120,8 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Error> {
 /// Size of an image's entry in bytes.
 const ENTRY: u64 = 40;
 
-fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Error> {
+/// `limit`: on the tables of strings of all images, which can overlap.
+fn image(bytes: &Bytes, version: u32, number: u32, at: u64, limit: &Limit) -> Result<Image, Error> {
     let outside = |what: &'static str| move |_| error!(at; "{what} of image {number} out of bounds of the offload binary");
     let entry = bytes.read(at, ENTRY).map_err(outside("entry"))?;
     let kind = u16::from_le_bytes([entry[0], entry[1]]);
@@ -131,6 +134,8 @@ fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Err
     }
     // Since version 2, a pair also has the size of the value.
     let pair = if version == 1 { 16 } else { 24 };
+    let allowed = limit.take(count * pair);
+    allowed.map_err(|why| error!(at; "an offload binary has {why}: image {number} is not read"))?;
     let table = bytes
         .read(strings, count * pair)
         .map_err(outside("table of strings"))?;

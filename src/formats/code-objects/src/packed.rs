@@ -1,5 +1,6 @@
 //! A compressed offload bundle ("CCOB"): a header, of version 1 to 3, then a zlib or zstd stream.
 
+use crate::budget::Limit;
 use crate::bytes::{Bytes, Reader};
 use crate::error::Error;
 use flate2::bufread::ZlibDecoder;
@@ -9,11 +10,6 @@ use std::io::{self, BufReader, Read};
 use zstd::stream::read::Decoder;
 
 pub const MAGIC: &[u8] = b"CCOB";
-
-/// Limit on the compression ratio, as protection from decompression bombs.
-const MAX_RATIO: u64 = 1000;
-/// Up to this uncompressed size in bytes, any ratio is accepted.
-const SMALL: u64 = 4 << 30;
 
 /// Compression method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -47,11 +43,6 @@ pub struct Packed {
     /// Size of the header in bytes.
     #[serde(skip)]
     pub header: u64,
-}
-
-/// Limit on the uncompressed size of `packed` bytes.
-pub fn max_unpacked(packed: u64) -> u64 {
-    packed.saturating_mul(MAX_RATIO).max(SMALL)
 }
 
 /// Whether `bytes` begin with a header. Other data may contain the four letters of the magic by chance, so the version
@@ -105,10 +96,6 @@ pub fn read(bytes: &Bytes) -> Result<Packed, Error> {
             error!(8; "a compressed offload bundle claims {claimed} bytes, but there are {available}"),
         );
     }
-    let from = packed.unwrap_or(available);
-    if unpacked > max_unpacked(from) {
-        return Err(error!(8; "{from} bytes claim to unpack to {unpacked}"));
-    }
     Ok(Packed {
         version,
         method,
@@ -120,8 +107,9 @@ pub fn read(bytes: &Bytes) -> Result<Packed, Error> {
 }
 
 /// Decompresses a stream, up to the size that its header claims.
-pub struct Unpacker {
+pub struct Unpacker<'a> {
     stream: Stream,
+    limit: &'a Limit,
     /// Bytes that are still to be unpacked.
     left: u64,
 }
@@ -131,23 +119,46 @@ enum Stream {
     Zstd(Box<Decoder<'static, BufReader<Reader>>>),
 }
 
+/// Checks that `unpacked` bytes, which `packed` bytes claim to have, can be unpacked. The error is a message.
+pub fn check(packed: u64, unpacked: u64, limit: &Limit) -> Result<(), String> {
+    if unpacked > limit.left() {
+        return Err(format!(
+            "{packed} bytes claim to unpack to {unpacked}: {limit}"
+        ));
+    }
+    Ok(())
+}
+
 /// Limit on the window: 128 MiB, which is also the default of the zstd program.
 const WINDOW_LOG: u32 = 27;
 
-impl Unpacker {
-    /// `bytes` begin with the stream; other data may follow. `unpacked`: the claimed size in bytes.
-    pub fn new(bytes: &Bytes, method: Method, unpacked: u64) -> io::Result<Unpacker> {
+impl Unpacker<'_> {
+    /// `bytes` begin with the stream; other data may follow. `unpacked`: the claimed size in bytes. `limit`: on all data
+    /// that are unpacked.
+    ///
+    /// # Errors
+    /// The claimed size exceeds the limit, or there is no memory. The error is a message.
+    pub fn new<'a>(
+        bytes: &Bytes,
+        method: Method,
+        unpacked: u64,
+        limit: &'a Limit,
+    ) -> Result<Unpacker<'a>, String> {
+        check(bytes.size(), unpacked, limit)?;
         let input = BufReader::with_capacity(1 << 18, bytes.reader());
         let stream = match method {
             Method::Zlib => Stream::Zlib(ZlibDecoder::new(input)),
             Method::Zstd => {
-                let mut decoder = Decoder::with_buffer(input)?.single_frame();
-                decoder.window_log_max(WINDOW_LOG)?;
+                let failed = |error: io::Error| error.to_string();
+                let decoder = Decoder::with_buffer(input).map_err(failed)?;
+                let mut decoder = decoder.single_frame();
+                decoder.window_log_max(WINDOW_LOG).map_err(failed)?;
                 Stream::Zstd(Box::new(decoder))
             }
         };
         Ok(Unpacker {
             stream,
+            limit,
             left: unpacked,
         })
     }
@@ -189,7 +200,7 @@ impl Unpacker {
     }
 }
 
-impl Read for Unpacker {
+impl Read for Unpacker<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = (buffer.len() as u64).min(self.left) as usize;
         if most == 0 {
@@ -197,6 +208,8 @@ impl Read for Unpacker {
         }
         let n = self.read_more(&mut buffer[..most])?;
         self.left -= n as u64;
+        // A part may be unpacked and walked through before the rest of the stream is read.
+        self.limit.take(n as u64).map_err(io::Error::other)?;
         Ok(n)
     }
 }

@@ -132,15 +132,16 @@ pub fn overwritten(bytes: &Bytes) -> Result<Vec<String>, Error> {
     if elf.header.e_machine != AMDGPU {
         return Ok(Vec::new());
     }
-    let symbols = elf.all_symbols(|_| true);
+    let is_large = |size: u64| (REACH + 1..=MAX_SIZE).contains(&size);
+    let symbols = elf.all_symbols(|name, symbol| {
+        name.ends_with(".kd") || symbol.st_type() == STT_FUNC && is_large(symbol.st_size)
+    });
     let kernels: HashSet<&str> = symbols
         .iter()
         .filter_map(|symbol| symbol.name.strip_suffix(".kd"))
         .collect();
     let is_large_function = |symbol: &&Symbol| {
-        symbol.kind == STT_FUNC
-            && (REACH + 1..=MAX_SIZE).contains(&symbol.size)
-            && !kernels.contains(symbol.name.as_str())
+        symbol.kind == STT_FUNC && is_large(symbol.size) && !kernels.contains(symbol.name.as_str())
     };
     // Exported functions are in two tables.
     let functions: BTreeMap<(usize, u64), &Symbol> = symbols

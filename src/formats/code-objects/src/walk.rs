@@ -1,6 +1,7 @@
 //! Walks through a file and everything in it, including nested containers. Each format has its own module. Damage to a
 //! part is reported, and does not end the walk.
 
+use crate::budget::Budget;
 use crate::bytes::Bytes;
 use crate::cuda::{self, cubin, fatbin};
 use crate::elf::Elf;
@@ -12,12 +13,13 @@ use crate::packed::{Packed, Unpacker};
 use crate::target::Target;
 use crate::{amd, archive, bundle, host, kpack, offload, packed, profile, without_code};
 use profraw::kind::Kind as ProfileKind;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Whether code objects for a target are wanted.
 pub type Wanted<'a> = &'a dyn Fn(&Target) -> bool;
@@ -25,42 +27,33 @@ pub type Wanted<'a> = &'a dyn Fn(&Target) -> bool;
 /// Options of a walk.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Directory into which compressed code objects are unpacked completely, as temporary files. Without it, and without
-    /// `code`, [`Found::bytes`] of these have no code.
-    pub unpack_to: Option<&'a Path>,
-    /// Keeps the code of compressed code objects as well, in memory or in an unnamed temporary file.
+    /// Keeps the code of compressed code objects as well, in memory or in an unnamed temporary file. Otherwise
+    /// [`Found::bytes`] of these have no code.
     pub code: bool,
     /// Skips code objects for other targets.
     pub wanted: Option<Wanted<'a>>,
 }
-
-/// Limit on the depth of nested containers.
-const MAX_DEPTH: usize = 8;
-
-/// Limit on the total size of everything that is found, in bytes ([`Found::weight`]). Real libraries have a few MiB of
-/// names, but a compressed file can have more than fits in memory.
-const MAX_FOUND: u64 = 256 << 20;
 
 /// Called with everything that is found. It can end the walk.
 pub type Each<'a> = &'a mut dyn FnMut(Found) -> ControlFlow<()>;
 
 /// Calls `each` with everything in a file, in the file's order.
 pub fn walk(file: &Path, options: Options, each: Each) {
-    let mut walk = Walk::new(options, each);
     let location = Location::new(file);
     // Whether `each` ended the walk does not matter here.
     let _ = match open(file) {
         Ok((bytes, id)) => {
-            walk.open.insert(id);
+            let mut walk = Walk::new(bytes.size(), options, each);
+            walk.files.insert(id, 0);
             walk.bytes(&location, &bytes)
         }
-        Err(why) => walk.damage(&location, Error::new(0, why)),
+        Err(why) => Walk::new(0, options, each).damage(&location, Error::new(0, why)),
     };
 }
 
 /// Calls `each` with everything in `bytes`. `file`: the path to report as the location.
 pub fn walk_bytes(file: &Path, bytes: Bytes, options: Options, each: Each) {
-    let _ = Walk::new(options, each).bytes(&Location::new(file), &bytes);
+    let _ = Walk::new(bytes.size(), options, each).bytes(&Location::new(file), &bytes);
 }
 
 /// Device and inode of a file.
@@ -87,10 +80,10 @@ struct Walk<'a, 'b> {
     each: Each<'b>,
     /// Number of containers around the current bytes.
     depth: usize,
-    /// See [`MAX_FOUND`].
-    found: u64,
-    /// The files that are being read. An archive may name itself.
-    open: HashSet<FileId>,
+    /// Shared with the unpackers of the containers around the current bytes.
+    budget: Rc<Budget>,
+    /// The files that were opened, and how many bytes of each may still be read as members of thin archives.
+    files: HashMap<FileId, u64>,
 }
 
 /// Why the rest of a part is not read.
@@ -110,13 +103,14 @@ impl From<Error> for Stop {
 type Walked<T = ()> = Result<T, Stop>;
 
 impl<'a, 'b> Walk<'a, 'b> {
-    fn new(options: Options<'a>, each: Each<'b>) -> Self {
+    /// `size`: of the file, in bytes.
+    fn new(size: u64, options: Options<'a>, each: Each<'b>) -> Self {
         Walk {
             options,
             each,
             depth: 0,
-            found: 0,
-            open: HashSet::new(),
+            budget: Rc::new(Budget::new(size)),
+            files: HashMap::new(),
         }
     }
 
@@ -126,12 +120,8 @@ impl<'a, 'b> Walk<'a, 'b> {
             what,
             bytes,
         };
-        self.found += found.weight();
-        if self.found > MAX_FOUND {
-            let why = format!(
-                "the file has more than {} MiB of names: the rest is skipped",
-                MAX_FOUND >> 20
-            );
+        if let Err(why) = self.budget.found.take(found.weight()) {
+            let why = format!("the file has {why}: the rest is skipped");
             let _ = (self.each)(Found {
                 what: What::Damage { why },
                 bytes: None,
@@ -166,10 +156,10 @@ impl<'a, 'b> Walk<'a, 'b> {
 
     /// A file of any kind.
     fn bytes(&mut self, location: &Location, bytes: &Bytes) -> Walked {
-        if self.depth == MAX_DEPTH {
+        if self.depth == Budget::DEPTH {
             return self.damage(
                 location,
-                error!(0; "more than {MAX_DEPTH} nested containers"),
+                error!(0; "more than {} nested containers", Budget::DEPTH),
             );
         }
         self.depth += 1;
@@ -294,37 +284,47 @@ impl<'a, 'b> Walk<'a, 'b> {
     fn thin_member(&mut self, location: &Location, member: &archive::Member) -> Walked {
         let dir = location.file.parent().unwrap_or(Path::new(""));
         let file: PathBuf = dir.join(&member.name);
-        let mut inner = location.step(Step::Member(member.name.clone()), 0);
-        let (bytes, id) = match open(&file) {
-            Ok(opened) => opened,
-            Err(why) => {
-                return self.damage(
-                    location,
-                    error!(member.at; "member {} ({}): {why}", member.name, file.display()),
-                );
-            }
-        };
-        if !self.open.insert(id) {
-            return self.damage(
-                location,
-                error!(member.at; "member {} is already being read", file.display()),
-            );
-        }
-        inner.file = file;
-        inner.offset = 0;
-        let part = match member.origin {
-            Some(at) => bytes.slice(at.saturating_add(archive::HEADER), member.size),
-            None => Ok(bytes),
-        };
-        let flow = match part {
-            Ok(part) => {
-                inner.offset = member.origin.map_or(0, |at| at + archive::HEADER);
+        match self.open_member(&file, member) {
+            Ok((part, offset)) => {
+                let mut inner = location.step(Step::Member(member.name.clone()), 0);
+                inner.file = file;
+                inner.offset = offset;
                 self.bytes(&inner, &part)
             }
-            Err(error) => self.damage(&inner, error),
+            Err(why) => {
+                let (name, file) = (&member.name, file.display());
+                self.damage(location, error!(member.at; "member {name} ({file}): {why}"))
+            }
+        }
+    }
+
+    /// The contents of a member of a thin archive, and their offset in the file. Each byte of a file is read once, so that
+    /// a small archive cannot name a large file again and again.
+    fn open_member(
+        &mut self,
+        file: &Path,
+        member: &archive::Member,
+    ) -> Result<(Bytes, u64), String> {
+        let (bytes, id) = open(file)?;
+        let (part, offset) = match member.origin {
+            Some(at) => {
+                let offset = at.saturating_add(archive::HEADER);
+                let part = bytes.slice(offset, member.size);
+                (part.map_err(|error| error.message)?, offset)
+            }
+            None => (bytes.clone(), 0),
         };
-        self.open.remove(&id);
-        flow
+        let is_new = !self.files.contains_key(&id);
+        let left = self.files.entry(id).or_insert(bytes.size());
+        let Some(rest) = left.checked_sub(part.size()) else {
+            return Err("was read already, as another member or as the archive itself".into());
+        };
+        self.budget.members.take(part.size())?;
+        *left = rest;
+        if is_new {
+            self.budget.add_file(bytes.size());
+        }
+        Ok((part, offset))
     }
 
     /// Bundles, one after another, with zeros between them.
@@ -366,8 +366,19 @@ impl<'a, 'b> Walk<'a, 'b> {
         Ok(bundle.end)
     }
 
+    /// Checks that the compressed data at a location are not in too many other compressed data.
+    fn check_nesting(&self, location: &Location) -> Result<(), Error> {
+        let steps = location.steps.iter();
+        if steps.filter(|step| **step == Step::Unpacked).count() < Budget::UNPACKED_DEPTH {
+            return Ok(());
+        }
+        let max = Budget::UNPACKED_DEPTH;
+        Err(error!(0; "more than {max} nested compressed containers"))
+    }
+
     /// A compressed bundle. Returns its size, if it is known.
     fn packed(&mut self, location: &Location, bytes: &Bytes) -> Walked<Option<u64>> {
+        self.check_nesting(location)?;
         let header = packed::read(bytes)?;
         let (start, claimed) = (header.header, header.packed);
         let stream = match claimed {
@@ -391,8 +402,9 @@ impl<'a, 'b> Walk<'a, 'b> {
         let at = header.header;
         let failed = |why: String| error!(at; "cannot decompress ({method}): {why}");
         let unpacked = header.unpacked;
-        let unpacker = Unpacker::new(stream, header.method, unpacked);
-        let mut unpacker = unpacker.map_err(|error| failed(error.to_string()))?;
+        let budget = self.budget.clone();
+        let unpacker = Unpacker::new(stream, header.method, unpacked, &budget.unpacked);
+        let mut unpacker = unpacker.map_err(failed)?;
         let inside = location.step(Step::Unpacked, 0);
         let bundle = bundle::read(&mut unpacker, unpacked).map_err(Stop::Damaged);
         let Some(bundle) = self.after_damage(&inside, bundle)? else {
@@ -442,23 +454,21 @@ impl<'a, 'b> Walk<'a, 'b> {
             return Ok(Err(error));
         }
         let target = amd::target(&head);
-        if target.as_ref().is_some_and(|target| !self.wants(target)) {
+        let is_unknown = matches!(Kind::of(&head), Kind::Unknown);
+        if is_unknown || target.as_ref().is_some_and(|target| !self.wants(target)) {
             let skipped = io::copy(stream, &mut io::sink());
             let check = |n: u64| match size {
                 Some(size) if head.len() as u64 + n < size => Err(cut_off()),
                 _ => Ok(()),
             };
-            return Ok(skipped.and_then(check));
-        }
-        let bytes = match (target, self.options.unpack_to) {
-            (Some(_), None) => without_code::read(stream, head, self.options.code),
-            (_, dir) => {
-                let temporary = std::env::temp_dir();
-                let mut all = (&head[..]).chain(stream);
-                Bytes::unpack(&mut all, dir.unwrap_or(&temporary))
+            let skipped = skipped.and_then(check);
+            if is_unknown && skipped.is_ok() {
+                self.bytes(location, &Bytes::of_memory(head))?;
             }
-        };
-        let bytes = match bytes {
+            return Ok(skipped);
+        }
+        let keep = target.is_none() || self.options.code;
+        let bytes = match without_code::read(stream, head, keep) {
             Ok(bytes) if size.is_none_or(|size| bytes.size() == size) => bytes,
             Ok(_) => return Ok(Err(cut_off())),
             Err(error) => return Ok(Err(error)),
@@ -594,7 +604,8 @@ impl<'a, 'b> Walk<'a, 'b> {
             }
             (fatbin::Kind::Cubin, None) => self.bytes(location, &bytes),
             (fatbin::Kind::Cubin, Some(packed)) => {
-                let unpacked = fatbin::unpack(&bytes, packed)?;
+                self.check_nesting(location)?;
+                let unpacked = fatbin::unpack(&bytes, packed, &self.budget.unpacked)?;
                 self.bytes(&location.step(Step::Unpacked, 0), &unpacked)
             }
         }
@@ -631,19 +642,18 @@ impl<'a, 'b> Walk<'a, 'b> {
         if !kernels.packed {
             return self.bytes(location, bytes);
         }
-        let failed = |why: io::Error| error!(0; "cannot decompress (zstd): {why}");
-        let limit = packed::max_unpacked(bytes.size());
-        if let Some(unpacked) = kernels.unpacked.filter(|size| *size > limit) {
-            return Err(error!(0; "{} bytes claim to unpack to {unpacked}", bytes.size()).into());
-        }
-        let size = kernels.unpacked.unwrap_or(limit);
-        let mut unpacker = Unpacker::new(bytes, packed::Method::Zstd, size).map_err(failed)?;
+        self.check_nesting(location)?;
+        let failed = |why: String| error!(0; "cannot decompress (zstd): {why}");
+        let budget = self.budget.clone();
+        let limit = &budget.unpacked;
+        let size = kernels.unpacked.unwrap_or(limit.left());
+        let unpacker = Unpacker::new(bytes, packed::Method::Zstd, size, limit);
+        let mut unpacker = unpacker.map_err(failed)?;
         let inside = location.step(Step::Unpacked, 0);
         let result = self.stream(&inside, &mut unpacker, kernels.unpacked)?;
-        result.map_err(failed)?;
+        result.map_err(|error| failed(error.to_string()))?;
         if kernels.unpacked.is_some() {
-            let finished = unpacker.finish(bytes);
-            finished.map_err(|why| failed(io::Error::other(why)))?;
+            unpacker.finish(bytes).map_err(failed)?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod common;
 use code_objects::{Bytes, Found, Options, What, walk, walk_bytes};
 use common::{assert_pattern, with};
 use fuzz::corpus::{Method, archive, bundle, kpack, offload, packed};
+use fuzz::hostile::cubin;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -113,7 +114,7 @@ fn bombs_are_not_unpacked() {
     let (_, damage) = read(bomb);
     assert_pattern(
         &damage[0],
-        "f: bundle 1, at 0x8: *bytes claim to unpack to 1152921504606846976",
+        "f: bundle 1, at 0x20: *bytes claim to unpack to 1152921504606846976: more than 512 MiB of unpacked data",
     );
     // Bundles that unpack to more, and to less, than they claim.
     for (claim, expected) in [
@@ -163,8 +164,9 @@ fn an_archive_that_contains_itself_is_read_once() {
     let member = |name: &str| format!("{name:<16}{:<32}{:<10}`\n", 0, 100);
     std::fs::write(dir.path().join("a.o"), OBJECT).unwrap();
     let text = format!(
-        "!<thin>\n{}{}{}",
+        "!<thin>\n{}{}{}{}",
         member("loop.a/"),
+        member("a.o/"),
         member("a.o/"),
         member("missing.o/")
     );
@@ -172,8 +174,9 @@ fn an_archive_that_contains_itself_is_read_once() {
     let mut seen = Seen::default();
     walk(&file, Options::default(), &mut |found| seen.take(found));
     assert_eq!(seen.objects, 1);
-    assert_pattern(&seen.damage[0], "*loop.a is already being read");
-    assert_pattern(&seen.damage[1], "*cannot be opened: No such file*");
+    assert_pattern(&seen.damage[0], "*loop.a): was read already*");
+    assert_pattern(&seen.damage[1], "*a.o): was read already*");
+    assert_pattern(&seen.damage[2], "*cannot be opened: No such file*");
     // Too many nested archives.
     let mut deep = OBJECT.to_vec();
     for _ in 0..20 {
@@ -231,6 +234,38 @@ fn names_that_would_fill_memory_are_skipped() {
     let (_, damage) = read(one.repeat(100));
     let last = damage.last().unwrap();
     assert_pattern(last, "*256 MiB of names: the rest is skipped");
+}
+
+/// Tables and names can share their bytes, and each part is small.
+#[test]
+fn limits_hold_for_all_parts_together() {
+    let names: Vec<Vec<u8>> = (0..70_000).map(|n| vec![b'a'; n % 3 + 1]).collect();
+    let mut names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    let (objects, damage) = read(cubin(1, &names));
+    let expected = "f: an ELF file has more than 65536 symbols: the rest is not read";
+    assert_eq!((objects, damage), (1, vec![expected.to_owned()]));
+    let (objects, damage) = read(cubin(2000, &names[..10_000]));
+    let expected = "f: an ELF file has more than 1 MiB of tables of symbols: the rest is not read";
+    assert_eq!((objects, damage), (1, vec![expected.to_owned()]));
+    // Compressed bundles in compressed bundles.
+    let mut inner = two();
+    for _ in 0..3 {
+        let nested = packed(&inner, Method::Zstd, 3);
+        inner = bundle(&[("hip-amdgcn-amd-amdhsa--gfx1100", &nested)]);
+    }
+    let (objects, damage) = read(inner);
+    assert_eq!(objects, 0);
+    assert_pattern(&damage[0], "*more than 2 nested compressed containers");
+    // Each image has the same table of 1,024 strings.
+    let mut images = offload(2, &vec![&OBJECT[..64]; 2000]);
+    for n in 0..2000 {
+        images[32 + 40 * n + 16..][..8].copy_from_slice(&1024u64.to_le_bytes());
+    }
+    let (_, damage) = read(images);
+    let limit = "*more than 1 MiB of tables of strings: image * is not read";
+    assert!(damage.len() < 200, "{}", damage.len());
+    assert_pattern(damage.last().unwrap(), limit);
 }
 
 /// Memory use is much lower than the uncompressed size.

@@ -51,7 +51,11 @@ pub fn sizes(elf: &mut Elf) -> Option<Coverage> {
 pub fn read(cubin: &Bytes) -> Result<Sections, Error> {
     let mut elf = Elf::read(cubin)?;
     let mut sections = Sections::default();
+    let known = elf.problems.len();
     let symbols = symbols(&mut elf);
+    if let Some(problem) = elf.problems.get(known) {
+        return Err(problem.clone());
+    }
     let total = symbols.iter().map(|symbol| symbol.size);
     let total = total.fold(0, u64::saturating_add);
     // Symbols can share their bytes, so the size of the file is no limit.
@@ -81,9 +85,11 @@ pub fn read(cubin: &Bytes) -> Result<Sections, Error> {
 
 /// The symbols of a mapping. Local ones of several translation units can have the same name.
 fn symbols(elf: &mut Elf) -> Vec<Symbol> {
-    let mut symbols =
-        elf.all_symbols(|name| is(name, FILES) || is(name, NAMES) || name.starts_with(FUNCTION));
-    symbols.retain(|symbol| !symbol.undefined && symbol.size > 0);
+    let mut symbols = elf.all_symbols(|name, symbol| {
+        let is_part = is(name, FILES) || is(name, NAMES) || name.starts_with(FUNCTION);
+        is_part && symbol.st_size > 0
+    });
+    symbols.retain(|symbol| !symbol.undefined);
     symbols
 }
 

@@ -2,6 +2,7 @@
 
 use super::attributes::{self, Attribute, Value};
 use super::{coverage, profile, target};
+use crate::budget::Limit;
 use crate::bytes::Bytes;
 use crate::elf::{Elf, Symbol};
 use crate::error::Error;
@@ -61,11 +62,12 @@ pub fn build_id(cubin: &Bytes) -> Result<String, Error> {
 }
 
 fn kernels(elf: &mut Elf) -> Vec<Kernel> {
-    let mut symbols = elf.all_symbols(|_| true);
-    symbols.retain(|symbol| {
-        let is_kernel = symbol.kind == STT_FUNC && symbol.other & ENTRY != 0;
-        is_kernel && !symbol.undefined && !ADDED_BY_LLVM.contains(&symbol.name.as_str())
-    });
+    let mut symbols =
+        elf.all_symbols(|_, symbol| symbol.st_type() == STT_FUNC && symbol.st_other & ENTRY != 0);
+    symbols.retain(|symbol| !symbol.undefined && !ADDED_BY_LLVM.contains(&symbol.name.as_str()));
+    // Each kernel has a section of its own, but several can claim the same one.
+    let limit = Limit::of_size(elf.bytes.size(), "MiB of attributes of kernels");
+    let mut problem = None;
     let common = section(elf, ".nv.info");
     let (mut registers, mut frames) = (HashMap::new(), HashMap::new());
     // With the functions that a kernel calls; only in a linked cubin.
@@ -89,10 +91,14 @@ fn kernels(elf: &mut Elf) -> Vec<Kernel> {
             .collect()
     };
     let (info, shared) = (own(".nv.info."), own(".nv.shared."));
-    let kernel = |symbol: Symbol| {
+    let mut kernel = |symbol: Symbol| {
         let of = |table: &HashMap<usize, u32>| table.get(&symbol.index).copied().unwrap_or(0);
         let info = info.get(&symbol.section).map(|n| &elf.sections[*n]);
-        let info = info.map(|section| contents(elf, section.range()));
+        let info = info.and_then(|section| {
+            let allowed = limit.take(section.header.sh_size);
+            let allowed = allowed.map_err(|why| problem = Some(why));
+            allowed.ok().map(|()| contents(elf, section.range()))
+        });
         let shared = shared.get(&symbol.section).map(|n| &elf.sections[*n]);
         let mut kernel = Kernel {
             vgprs: of(&registers),
@@ -108,7 +114,10 @@ fn kernels(elf: &mut Elf) -> Vec<Kernel> {
         }
         kernel
     };
-    symbols.into_iter().map(kernel).collect()
+    let kernels = symbols.into_iter().map(&mut kernel).collect();
+    let problem = problem.map(|why| error!(0; "a cubin has {why}: the rest is not read"));
+    elf.problems.extend(problem);
+    kernels
 }
 
 /// Adds an attribute of the kernel.

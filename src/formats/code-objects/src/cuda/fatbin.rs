@@ -1,19 +1,16 @@
 //! The entries of fat binaries in a file, and their decompression. The crate `fatbin` reads the headers.
 
-use crate::bytes::{Bytes, Keeper, read_some};
+use crate::budget::Limit;
+use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::packed::{self, Unpacker};
-use std::io;
+use crate::without_code;
 
 use ::fatbin::{Damage, ENTRY, HEADER, Method, Packed};
 pub use ::fatbin::{Entry, Header, Kind, MAGIC, Specific};
 
-/// The highest compression ratio of LZ4: a byte of the input extends a match by at most 255 bytes.
-const LZ4_RATIO: u64 = 255;
-/// The highest compression ratio that is accepted for zstd, if the uncompressed size is larger than [`SMALL`].
-const ZSTD_RATIO: u64 = 1000;
-/// In bytes.
-const SMALL: u64 = 16 << 20;
+/// Limit on the uncompressed size of an entry that is compressed with LZ4, in bytes: it is unpacked in memory.
+const MAX_LZ4: u64 = 256 << 20;
 
 /// Reads the header at the beginning of `bytes`.
 pub fn read(bytes: &Bytes) -> Result<Header, Error> {
@@ -25,13 +22,7 @@ pub fn read(bytes: &Bytes) -> Result<Header, Error> {
 pub fn entry(bytes: &Bytes, at: u64) -> Result<Entry, Error> {
     let rest = bytes.from(at);
     let head = rest.read(0, (ENTRY as u64).min(rest.size()))?;
-    let entry = ::fatbin::entry(&head, at, rest.size()).map_err(|damage| error(damage, at))?;
-    if let Some(Packed { method, unpacked }) = entry.packed
-        && unpacked > max_unpacked(method, entry.size)
-    {
-        return Err(error!(at + 56; "{} bytes claim to unpack to {unpacked}", entry.size));
-    }
-    Ok(entry)
+    ::fatbin::entry(&head, at, rest.size()).map_err(|damage| error(damage, at))
 }
 
 /// `at`: the offset of the header that is damaged.
@@ -49,59 +40,39 @@ pub fn target(entry: &Entry) -> String {
     super::target::name(entry.architecture, suffix)
 }
 
-/// Limit on the uncompressed size of `packed` bytes.
-fn max_unpacked(method: Method, packed: u64) -> u64 {
-    match method {
-        Method::Lz4 => packed.saturating_mul(LZ4_RATIO).saturating_add(LZ4_RATIO),
-        Method::Zstd => packed.saturating_mul(ZSTD_RATIO).max(SMALL),
-    }
-}
-
 /// Decompresses the contents of an entry.
 ///
 /// # Errors
-/// The data is damaged, or does not unpack to the claimed size.
-pub fn unpack(bytes: &Bytes, packed: Packed) -> Result<Bytes, Error> {
-    let name = match packed.method {
-        Method::Lz4 => "lz4",
-        Method::Zstd => "zstd",
+/// The data is damaged, does not unpack to the claimed size, or exceeds the limit.
+pub fn unpack(bytes: &Bytes, packed: Packed, limit: &Limit) -> Result<Bytes, Error> {
+    let (name, unpacked) = match packed.method {
+        Method::Lz4 => ("lz4", lz4(bytes, packed.unpacked, limit)),
+        Method::Zstd => ("zstd", zstd(bytes, packed.unpacked, limit)),
     };
-    let failed = |why: String| error!(0; "cannot decompress ({name}): {why}");
-    match packed.method {
-        Method::Lz4 => lz4(bytes, packed.unpacked, failed),
-        Method::Zstd => zstd(bytes, packed.unpacked).map_err(failed),
-    }
+    unpacked.map_err(|why| error!(0; "cannot decompress ({name}): {why}"))
 }
 
-fn lz4(bytes: &Bytes, unpacked: u64, failed: impl Fn(String) -> Error) -> Result<Bytes, Error> {
-    let input = bytes.read(0, bytes.size())?;
-    // At most LZ4_RATIO times the size of the input.
+fn lz4(bytes: &Bytes, unpacked: u64, limit: &Limit) -> Result<Bytes, String> {
+    packed::check(bytes.size(), unpacked, limit)?;
+    let own = Limit::of_size(MAX_LZ4, "MiB of unpacked data in one entry");
+    packed::check(bytes.size(), unpacked, &own)?;
+    let input = bytes.read(0, bytes.size()).map_err(|error| error.message)?;
     let mut output = vec![0; unpacked as usize];
-    let size = lz4_flex::block::decompress_into(&input, &mut output)
-        .map_err(|error| failed(error.to_string()))?;
+    let size =
+        lz4_flex::block::decompress_into(&input, &mut output).map_err(|error| error.to_string())?;
+    limit.take(size as u64)?;
     match unpacked - size as u64 {
         0 => Ok(Bytes::of_memory(output)),
-        fewer => Err(failed(format!("{fewer} bytes fewer than claimed"))),
+        fewer => Err(format!("{fewer} bytes fewer than claimed")),
     }
 }
 
-fn zstd(bytes: &Bytes, unpacked: u64) -> Result<Bytes, String> {
-    let mut unpacker =
-        Unpacker::new(bytes, packed::Method::Zstd, unpacked).map_err(|error| error.to_string())?;
-    let mut keeper = Keeper::new();
-    let mut buffer = vec![0; 1 << 18];
-    let mut at = 0;
-    loop {
-        let n = read_some(&mut unpacker, &mut buffer).map_err(|error| error.to_string())?;
-        if n == 0 {
-            break;
-        }
-        let kept: io::Result<()> = keeper.keep(at, &buffer[..n]);
-        kept.map_err(|error| format!("cannot write a temporary file: {error}"))?;
-        at += n as u64;
-    }
+fn zstd(bytes: &Bytes, unpacked: u64, limit: &Limit) -> Result<Bytes, String> {
+    let mut unpacker = Unpacker::new(bytes, packed::Method::Zstd, unpacked, limit)?;
+    let kept =
+        without_code::read(&mut unpacker, Vec::new(), true).map_err(|error| error.to_string())?;
     unpacker.finish(bytes)?;
-    Ok(keeper.finish(at))
+    Ok(kept)
 }
 
 /// Offset of the first fat binary at or after `at`, found by its magic. Fat binaries are aligned to 8 bytes.

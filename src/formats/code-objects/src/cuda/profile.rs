@@ -20,7 +20,7 @@ const SECTIONS: [(&str, &str); 4] = [
 /// `None` if it is not instrumented.
 pub fn read(elf: &mut Elf) -> Option<Profile> {
     let starts = SECTIONS.map(|(_, prefix)| prefix);
-    let mut symbols = elf.all_symbols(|name| {
+    let mut symbols = elf.all_symbols(|name, _| {
         starts.iter().any(|start| name.starts_with(start))
             || [VERSION, SAMPLES, EXACT].contains(&name)
             || name.ends_with(SAMPLING)
