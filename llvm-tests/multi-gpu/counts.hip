@@ -19,13 +19,13 @@
 // ONE:     {{^}}gfx1100.p.x{{$}}
 // ONE-NOT: {{.}}
 //
-// The shared library; a trace has the kernels of each GPU.
+// The shared library; a trace has the kernels of each GPU, with its number in HIP.
 // RUN: %hip_cxx %device_pgo %exact -O1 %s -o b
 // RUN: env 'HSA_SIM_AGENTS=gfx1100*4' LLVM_PROFILE_FILE=preload/p.x DEVPROF_TRACE=t.trace %on_sim LD_PRELOAD=%devprof_so ./b 0 3
 // RUN: %counts preload/gfx1100.p.x preload/gfx1100.1.p.x | FileCheck %s --check-prefix=PRELOAD
 // RUN: %devprof stats t.trace --by agent --csv | FileCheck %s --check-prefix=TRACE
-// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 1 hsa-sim"
-// TRACE-DAG: "kernel(int*)",4,{{.*}},"GPU 4 hsa-sim"
+// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 0 gfx1100"
+// TRACE-DAG: "kernel(int*)",4,{{.*}},"GPU 3 gfx1100"
 // PRELOAD: {{^}}_Z6kernelPi: [320, 200]{{$}}
 //
 // LLVM's own runtime writes one file, which has the counts of the last GPU only.

@@ -10,8 +10,18 @@
 // CHECK:      devprof: the 8 GPUs are simulated: gfx942 (devprof's simulator)
 // CHECK-NEXT: sum: 36
 // CHECK-NEXT: devprof: 1 profile in out: 1 code object, 1 function (1 ran), 520 counts in all
+// CHECK-NEXT: devprof: the trace t.trace: {{[0-9]+}} dispatches of {{[1-4]}} kernels on 8 GPUs
 // REPORT: 100 %  4/4     100 %  2/2  kernel(int*, int)
 // STATS:  {{^}}    8 {{.*}}  kernel(int*, int)
+//
+// The groups are in the order of HIP's numbers, with the architecture.
+// RUN: %{devprof} stats t.trace --by agent --kernel '^kernel' | FileCheck %s --check-prefix=GROUPS
+// GROUPS:           {{^}}GPU 0 gfx942{{$}}
+// GROUPS-NEXT:      {{^}}    1 {{.*}}  kernel(int*, int)
+// GROUPS:           {{^}}GPU 1 gfx942{{$}}
+// GROUPS-COUNT-5:   {{^}}GPU {{[2-6]}} gfx942{{$}}
+// GROUPS:           {{^}}GPU 7 gfx942{{$}}
+// GROUPS-NOT:       GPU
 //
 // With caches that do not see what the host writes: HIP writes the arguments of kernels through the BAR.
 // RUN: env HSA_SIM_L2=writeback %{devprof} run --model --gpus 8 --arch gfx942 --profile cached/ ./a 2>&1 | FileCheck %s --check-prefix=CACHED

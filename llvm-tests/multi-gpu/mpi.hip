@@ -19,10 +19,10 @@
 // 64 * (1 + 2 + 3 + 4) threads.
 // CHECK:     {{^}}_Z6kernelPi: [640, 160]{{$}}
 // CHECK-NOT: {{.}}
-// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 1 hsa-sim"
-// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 2 hsa-sim"
-// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 3 hsa-sim"
-// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 4 hsa-sim"
+// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 0 gfx1100"
+// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 1 gfx1100"
+// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 2 gfx1100"
+// TRACE-DAG: "kernel(int*)",1,{{.*}},"GPU 3 gfx1100"
 #include "check.h"
 #include <mpi.h>
 

@@ -28,6 +28,19 @@
 // COUNTS2: {{^}}_Z6kernelPi: [128, 80]{{$}}
 // COUNTS3: {{^}}_Z6kernelPi: [192, 120]{{$}}
 //
+// A trace has HIP's numbers, too, unless HIP_VISIBLE_DEVICES changes HIP's. Device n launches the kernel n + 1 times.
+// RUN: %hip_cxx --offload-arch=gfx1101 -O1 %s -o b
+// DEFINE: %{trace} = %{run} LD_PRELOAD=%devprof_so
+// RUN: %{trace} DEVPROF_TRACE=three.trace ROCR_VISIBLE_DEVICES=3,GPU-0000000000000003,0 ./b
+// RUN: %devprof stats three.trace --by agent --csv --kernel '^kernel' | FileCheck %s --check-prefix=TRACE3
+// TRACE3:      "kernel(int*)",1,{{.*}},"GPU 0 gfx1100"
+// TRACE3-NEXT: "kernel(int*)",2,{{.*}},"GPU 1 gfx1101"
+// TRACE3-NEXT: "kernel(int*)",3,{{.*}},"GPU 2 gfx1100"
+// RUN: %{trace} DEVPROF_TRACE=one.trace ROCR_VISIBLE_DEVICES=3,2 HIP_VISIBLE_DEVICES=1 ./b
+// RUN: %devprof stats one.trace --by agent --csv --kernel '^kernel' | FileCheck %s --check-prefix=TRACE1
+// TRACE1:      "kernel(int*)",1,{{.*}},"GPU 1 gfx1101"
+// TRACE1-NOT:  {{.}}
+//
 // An entry that is not valid, or that is not the first one for its GPU, ends the list. HIP_VISIBLE_DEVICES selects of what
 // is left.
 // RUN: %{run} ROCR_VISIBLE_DEVICES=2,4,1 ./a | FileCheck %s --check-prefix=ONE

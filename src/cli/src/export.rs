@@ -2,7 +2,6 @@
 //! records one at a time, trace by trace, and keeps in memory only records to which others refer.
 
 mod csv;
-mod inputs;
 mod json;
 mod perfetto;
 mod rocpd;
@@ -15,11 +14,11 @@ use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
 use crate::readable::plural;
-use crate::trace_reader::{self, Checks, Record, Summary, Trace};
+use crate::trace_reader::inputs::{Input, Inputs};
+use crate::trace_reader::{self, Checks, Record, Request, Selection, Summary, Trace};
 use crate::{outfile, traces};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use inputs::{Input, Inputs};
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, BufWriter};
@@ -47,6 +46,8 @@ pub struct Options {
     /// For perfetto: the tracks of kernels [default: stream]
     #[arg(long, value_enum, value_name = "BY")]
     tracks: Option<perfetto::Tracks>,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     naming: Naming,
 }
@@ -187,7 +188,7 @@ impl Export<'_> {
         let logs = &self.out;
         let failed = || self.failed();
         fs::create_dir_all(logs).with_context(failed)?;
-        let run_start = xplane::run_start(&self.inputs)?;
+        let run_start = xplane::run_start(&self.inputs, |input| self.request(input))?;
         let mut summary = Summary::default();
         let mut used = HashSet::new();
         let mut profiles = Vec::new();
@@ -219,6 +220,10 @@ impl Export<'_> {
         Ok((summary, written.display().to_string()))
     }
 
+    fn request(&self, input: &Input) -> Request<'_> {
+        input.request(&self.options.selection, self.options.naming)
+    }
+
     /// Exports a trace.
     fn export(
         &self,
@@ -227,13 +232,13 @@ impl Export<'_> {
         console: &mut Console,
     ) -> anyhow::Result<(Trace, Summary)> {
         // Errors of the input are reported as such.
-        writer.begin(input)?;
+        let request = self.request(input);
+        writer.begin(input, request)?;
         let take = |record: &Record, trace: &mut Trace| {
             let recorded = writer.record(record, trace);
             recorded.with_context(|| self.failed())
         };
-        let naming = self.options.naming;
-        let read = trace_reader::read(&input.path, input.shift, naming, Checks::All, console, take);
+        let read = trace_reader::read(&input.path, request, Checks::All, console, take);
         let (mut trace, summary) = read?;
         writer.end(&mut trace).with_context(|| self.failed())?;
         Ok((trace, summary))

@@ -17,7 +17,8 @@ use crate::console::Console;
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
 use crate::readable::plural;
-use crate::trace_reader::{self, Checks, Record, Summary, Trace, Untimed};
+use crate::trace_reader::inputs::Inputs;
+use crate::trace_reader::{self, Checks, Record, Request, Selection, Summary, Trace, Untimed};
 use crate::{outfile, traces};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -64,6 +65,8 @@ pub struct Options {
     #[arg(short, long, value_name = "DIR", conflicts_with = "json")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
     naming: Naming,
 }
 
@@ -103,7 +106,29 @@ impl Options {
                 "--csv and -o - print one table only: write one file per table with -o DIR",
             ));
         }
+        if parts.contains(&Part::Gaps) && self.selection.has_kernels() {
+            return Err(usage(
+                "the gaps are between all kernels: request them without --kernel and --exclude-kernel",
+            ));
+        }
+        if parts.contains(&Part::Gaps) && self.selection.windows() > 1 {
+            return Err(usage(
+                "the gaps are between kernels of one window: request them with one --time",
+            ));
+        }
         Ok(())
+    }
+
+    /// What to read of each file. Windows are relative to the start of the first trace.
+    fn requests(&self, files: &[PathBuf]) -> anyhow::Result<Vec<Request<'_>>> {
+        let (selection, naming) = (&self.selection, self.naming);
+        if selection.windows() == 0 {
+            return Ok(vec![Request::new(selection, naming); files.len()]);
+        }
+        let inputs = Inputs::read(files.to_vec())?;
+        let requests = inputs.all.iter();
+        let requests = requests.map(|input| input.request(selection, naming));
+        Ok(requests.collect())
     }
 }
 
@@ -114,20 +139,21 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let grouping = Grouping::new(&options.by, &parts, files.len())?;
     let mut totals = Totals::default();
     let mut summaries = Vec::new();
-    for (number, file) in files.iter().enumerate() {
+    let requests = options.requests(&files)?;
+    for (number, (file, request)) in files.iter().zip(requests).enumerate() {
         let mut collector = Collector::new(&parts, grouping);
         let take = |record: &Record, trace: &mut Trace| {
             collector.record(record, trace);
             Ok(())
         };
-        let naming = options.naming;
         let (mut trace, summary) =
-            trace_reader::read(file, 0, naming, Checks::Records, console, take)?;
+            trace_reader::read(file, request, Checks::Records, console, take)?;
         warn_about_untimed(file, &parts, &collector, console);
         collector.finish(number, file, &mut trace, &mut totals);
         summaries.push(summary);
     }
-    check_rows(&parts, files.len(), &totals, console)?;
+    check_rows(options, &parts, files.len(), &totals, console)?;
+    totals.name_gpus();
     if totals.gpus.len() <= 1 && !grouping.agent {
         totals.join_routes();
     }
@@ -201,6 +227,7 @@ fn warn_about_untimed(file: &Path, parts: &[Part], collector: &Collector, consol
 /// # Errors
 /// No requested data is in them.
 fn check_rows(
+    options: &Options,
     parts: &[Part],
     files: usize,
     totals: &Totals,
@@ -210,9 +237,20 @@ fn check_rows(
         1 => "the trace has",
         _ => "the traces have",
     };
+    let selection = &options.selection;
+    let is_selected = selection.has_kernels() || selection.windows() > 0;
     let missing = parts.iter().filter_map(|&part| {
         let next = match part {
             _ if totals.has_rows(part) => return None,
+            Part::Kernels if is_selected => {
+                "no such kernels: change --kernel, --exclude-kernel or --time"
+            }
+            _ if selection.windows() > 0 => {
+                return Some(format!(
+                    "{traces} no {} at these times: change --time",
+                    part.noun()
+                ));
+            }
             // The empty table shows this.
             Part::Kernels => return None,
             Part::Api => {

@@ -5,6 +5,13 @@
 //! sorted by time: each is written when something ends or when its end is observed. So a range or call follows the
 //! records that it contains, and records of different queues, threads and types are mixed.
 
+pub mod inputs;
+mod selection;
+mod trace;
+
+pub use selection::Selection;
+pub use trace::{Record, Trace, Untimed, clock, direction, has, nanoseconds};
+
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::names::Naming;
@@ -12,251 +19,17 @@ use crate::progress;
 use crate::readable::{plural, several};
 use anyhow::{Context, bail};
 use indicatif::ProgressBar;
+use selection::Filter;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
-use std::rc::Rc;
 use tracefile::Tables;
-use tracefile::format::{
-    Call, Count, Dispatch, Header, MemoryCopy, NO_AGENT, RECORD_SIZE, agent, direction, flag,
-    named, stream,
-};
-pub use tracefile::reader::Item as Record;
+use tracefile::format::{Count, Header, NO_AGENT, RECORD_SIZE};
 use tracefile::reader::{Damage, Reader};
 
-const SECOND: u64 = 1_000_000_000;
 /// How many problems of one kind are reported one by one. Further ones are only counted.
 const MAX_REPORTED: u64 = 10;
-
-/// Why a dispatch or copy has no duration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Untimed {
-    /// Its end was not observed.
-    Unfinished,
-    /// It has no times, or times of a clock whose frequency is not known.
-    NoClock,
-    /// It ends before it starts.
-    Backwards,
-}
-
-/// The header, and the texts, agents, queues and kernels that have been read, to which other records refer.
-pub struct Trace {
-    pub header: Header,
-    pub tables: Tables,
-    naming: Naming,
-    names: HashMap<u32, Rc<str>>,
-    /// Nanoseconds between the system clock and the clock that several traces share.
-    shift: u64,
-}
-
-impl Trace {
-    fn new(header: Header, naming: Naming, shift: u64) -> Trace {
-        Trace {
-            header,
-            tables: Tables::default(),
-            naming,
-            names: HashMap::new(),
-            shift,
-        }
-    }
-
-    /// Nanoseconds of HSA's system clock, or of the clock that several traces share.
-    pub fn ns(&self, ticks: u64) -> u64 {
-        nanoseconds(ticks, self.header.frequency.get()).saturating_add(self.shift)
-    }
-
-    /// When the trace started.
-    pub fn started(&self) -> u64 {
-        self.ns(self.header.started.get())
-    }
-
-    /// The name of a kernel, or a placeholder if it is not known.
-    pub fn kernel(&mut self, id: u32) -> Rc<str> {
-        if let Some(name) = self.names.get(&id) {
-            return name.clone();
-        }
-        let Some(name) = self.kernel_symbol(id) else {
-            return match id {
-                0 => "(unknown kernel)".into(),
-                id => format!("(kernel {id})").into(),
-            };
-        };
-        let name: Rc<str> = self.naming.shown(name).into();
-        self.names.insert(id, name.clone());
-        name
-    }
-
-    /// The symbol of a kernel in its code object.
-    pub fn kernel_symbol(&self, id: u32) -> Option<&str> {
-        self.tables.text(self.tables.kernels.get(&id)?.name.get())
-    }
-
-    /// The name of an API function.
-    pub fn function(&self, call: &Call) -> &str {
-        self.function_name(call.name.get())
-    }
-
-    /// The name of HSA's function that a copy called.
-    pub fn copy_function(&self, copy: &MemoryCopy) -> &str {
-        self.function_name(copy.function.get())
-    }
-
-    fn function_name(&self, text: u32) -> &str {
-        self.tables.text(text).unwrap_or("(unknown function)")
-    }
-
-    /// The node (`HSA_AGENT_INFO_NODE`) of an agent, or the agent's ID if it has no record.
-    pub fn node(&self, agent: u32) -> u32 {
-        match self.tables.agents.get(&agent) {
-            Some(agent) => agent.node.get(),
-            None => agent,
-        }
-    }
-
-    /// Whether an ID belongs to a GPU. An agent without a record is one, unless its ID is [`NO_AGENT`].
-    pub fn is_gpu(&self, id: u32) -> bool {
-        let known = self.tables.agents.get(&id);
-        id != NO_AGENT && known.is_none_or(|known| known.what.get() != agent::CPU)
-    }
-
-    /// Whether the kernel is one with which HIP copies or fills memory (rocclr/device/blitcl.cpp in CLR). HIP's other
-    /// kernels, such as `__amd_rocclr_initHeap`, do neither.
-    pub fn is_blit(&self, kernel: u32) -> bool {
-        let symbol = self.kernel_symbol(kernel);
-        let is_blit = |symbol: &str| {
-            let own = symbol.strip_prefix("__amd_rocclr_");
-            own.is_some_and(|own| own.starts_with("copy") || own.starts_with("fill"))
-        };
-        symbol.is_some_and(is_blit)
-    }
-
-    /// The name that the program gave to a thread, a stream or an agent ([`tracefile::format::named`]), if its record
-    /// has been read.
-    pub fn given_name(&self, what: u32, id: u64) -> Option<&str> {
-        self.tables
-            .text(self.tables.names.get(&(what, id))?.text.get())
-    }
-
-    /// The ID of a stream as in rocprofv3: 0 for the NULL stream, and if the stream is not known.
-    pub fn stream_id(&self, id: u32) -> u32 {
-        match self.tables.streams.get(&id) {
-            Some(known) if known.what.get() == stream::NULL => 0,
-            _ => id,
-        }
-    }
-
-    /// The name that the program gave to a stream, if its record has been read, or else its default name.
-    pub fn stream_name(&self, id: u32) -> String {
-        let given = self.given_name(named::STREAM, id.into());
-        given.map_or_else(|| self.default_stream_name(id), str::to_owned)
-    }
-
-    /// The name of a stream that the program gave no name.
-    pub fn default_stream_name(&self, id: u32) -> String {
-        match self.tables.streams.get(&id) {
-            Some(known) if known.what.get() == stream::NULL => "NULL stream".into(),
-            Some(known) if known.what.get() == stream::PER_THREAD => {
-                format!("Stream {id} of thread {}", known.thread)
-            }
-            _ => format!("Stream {id}"),
-        }
-    }
-
-    /// The duration of a dispatch in nanoseconds.
-    pub fn duration(&self, dispatch: &Dispatch) -> Result<u64, Untimed> {
-        let flags = dispatch.head.flags.get();
-        let frequency = if flags & flag::CLOCK == flag::CLOCK_AGENT {
-            let agent = self.tables.agents.get(&dispatch.agent.get());
-            agent.map_or(0, |agent| agent.frequency.get())
-        } else {
-            self.header.frequency.get()
-        };
-        duration(flags, frequency, dispatch.start.get(), dispatch.end.get())
-    }
-
-    /// Start and end of a dispatch, in nanoseconds of the system clock. If its times are of the agent's clock, the end
-    /// is the time at which its completion was observed.
-    pub fn times(&self, dispatch: &Dispatch) -> Result<(u64, u64), Untimed> {
-        let duration = self.duration(dispatch)?;
-        if dispatch.head.flags.get() & flag::CLOCK == flag::CLOCK_AGENT {
-            let end = self.ns(dispatch.observed.get());
-            return Ok((end.saturating_sub(duration), end));
-        }
-        Ok((self.ns(dispatch.start.get()), self.ns(dispatch.end.get())))
-    }
-
-    /// Start and end of a copy, in nanoseconds of the system clock.
-    pub fn copy_times(&self, copy: &MemoryCopy) -> Result<(u64, u64), Untimed> {
-        let flags = copy.head.flags.get();
-        if flags & (flag::CLOCK | flag::UNFINISHED) == flag::CLOCK_AGENT {
-            return Err(Untimed::NoClock);
-        }
-        let (start, end) = (copy.start.get(), copy.end.get());
-        duration(flags, self.header.frequency.get(), start, end)?;
-        Ok((self.ns(start), self.ns(end)))
-    }
-
-    /// Start and end of a dispatch. If it has no times, both are the time of its submission.
-    pub fn times_or_submission(&self, dispatch: &Dispatch) -> (u64, u64) {
-        let submit = self.ns(dispatch.submit.get());
-        self.times(dispatch).unwrap_or((submit, submit))
-    }
-
-    /// Start and end of a copy. If it has no times, both are the time of its submission.
-    pub fn copy_times_or_submission(&self, copy: &MemoryCopy) -> (u64, u64) {
-        let submit = self.ns(copy.submit.get());
-        self.copy_times(copy).unwrap_or((submit, submit))
-    }
-}
-
-/// The duration in nanoseconds of a dispatch or a copy with these flags, in ticks of a clock.
-fn duration(flags: u16, frequency: u64, start: u64, end: u64) -> Result<u64, Untimed> {
-    if flags & flag::UNFINISHED != 0 {
-        return Err(Untimed::Unfinished);
-    }
-    if flags & flag::CLOCK == flag::CLOCK_NONE || frequency == 0 {
-        return Err(Untimed::NoClock);
-    }
-    let ticks = end.checked_sub(start).ok_or(Untimed::Backwards)?;
-    Ok(nanoseconds(ticks, frequency))
-}
-
-/// The name of the clock of a dispatch or a copy with these flags.
-pub fn clock(flags: u16) -> &'static str {
-    match flags & flag::CLOCK {
-        flag::CLOCK_SYSTEM => "system",
-        flag::CLOCK_SCALED => "scaled",
-        flag::CLOCK_AGENT => "agent",
-        _ => "none",
-    }
-}
-
-/// The direction of a copy.
-pub fn direction(copy: &MemoryCopy) -> &'static str {
-    match copy.direction.get() {
-        direction::HOST_TO_HOST => "host_to_host",
-        direction::HOST_TO_DEVICE => "host_to_device",
-        direction::DEVICE_TO_HOST => "device_to_host",
-        direction::DEVICE_TO_DEVICE => "device_to_device",
-        direction::FILL => "fill",
-        _ => "unknown",
-    }
-}
-
-/// Whether the flag of a dispatch is set.
-pub fn has(dispatch: &Dispatch, flag: u16) -> bool {
-    dispatch.head.flags.get() & flag != 0
-}
-
-/// Ticks of a clock in nanoseconds.
-pub fn nanoseconds(ticks: u64, frequency: u64) -> u64 {
-    if frequency == SECOND {
-        return ticks;
-    }
-    let ns = u128::from(ticks) * u128::from(SECOND) / u128::from(frequency.max(1));
-    u64::try_from(ns).unwrap_or(u64::MAX)
-}
 
 /// A set of IDs, as a bit map: most of them are consecutive.
 #[derive(Default)]
@@ -334,7 +107,7 @@ pub enum Records {
     Markers,
 }
 
-/// The contents of a trace file.
+/// The selected contents of a trace file.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// Parts of the file are damaged.
@@ -401,13 +174,9 @@ pub enum Checks {
     All,
 }
 
-fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
-    Reader::open(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
 /// Opens a trace with times.
-fn open_clocked(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
-    let reader = open(path)?;
+fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
+    let reader = Reader::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     if reader.header().frequency.get() == 0 {
         bail!(
             "cannot read {}: the clock frequency in the header (byte 24) is 0",
@@ -424,7 +193,7 @@ fn valid_records(reader: &mut Reader<BufReader<File>>) -> impl Iterator<Item = R
 
 /// The header of a trace and the name of its host, if it is recorded. Does not report damage.
 pub fn header_and_host(path: &Path) -> anyhow::Result<(Header, Option<String>)> {
-    let mut reader = open_clocked(path)?;
+    let mut reader = open(path)?;
     let header = *reader.header();
     let mut tables = Tables::default();
     for record in valid_records(&mut reader) {
@@ -441,48 +210,77 @@ pub fn header_and_host(path: &Path) -> anyhow::Result<(Header, Option<String>)> 
     Ok((header, None))
 }
 
-/// The start of the trace, or of an earlier API call, marker, dispatch or copy, with `shift` added as in
-/// [`read`]. Does not report damage.
-pub fn first_event(path: &Path, shift: u64) -> anyhow::Result<u64> {
-    let mut reader = open_clocked(path)?;
-    let mut trace = Trace::new(*reader.header(), Naming::default(), shift);
-    let mut first = trace.started();
-    for record in valid_records(&mut reader) {
-        let start = match &record {
+/// What to take from a trace, and how to show it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub selection: &'a Selection,
+    pub naming: Naming,
+    /// Nanoseconds to add to all times.
+    pub shift: u64,
+    /// The time to which the selection's windows are relative. `None`: the start of the trace.
+    pub origin: Option<u64>,
+}
+
+impl<'a> Request<'a> {
+    pub fn new(selection: &'a Selection, naming: Naming) -> Request<'a> {
+        Request {
+            selection,
+            naming,
+            shift: 0,
+            origin: None,
+        }
+    }
+
+    /// The trace without records, and the filter of its records.
+    fn begin(self, header: &Header) -> (Trace, Filter<'a>) {
+        let trace = Trace::new(*header, self.naming, self.shift);
+        let origin = self.origin.unwrap_or(trace.started());
+        (trace, Filter::new(self.selection, origin))
+    }
+}
+
+/// The start of the trace, or of an earlier API call, marker, dispatch or copy. Does not report damage.
+pub fn first_event(path: &Path, request: Request) -> anyhow::Result<u64> {
+    let mut first = u64::MAX;
+    let trace = each_record(path, request, |record, trace| {
+        let start = match record {
             Record::Call(call) => trace.ns(call.start.get()),
             Record::Marker(marker) => trace.ns(marker.start.get()),
             Record::Dispatch(dispatch) => trace.times_or_submission(dispatch).0,
             Record::Copy(copy) => trace.copy_times_or_submission(copy).0,
-            // Times of agents' clocks need the clocks' frequencies.
-            Record::Agent(_) => {
-                let _ = trace.tables.take(&record);
-                continue;
-            }
-            _ => continue,
+            _ => return,
         };
         first = first.min(start);
-    }
-    Ok(first)
+    })?;
+    Ok(first.min(trace.started()))
 }
 
 /// Calls `take` with each valid record, in the order of the file. Does not report damage.
-pub fn each_record(path: &Path, mut take: impl FnMut(&Record)) -> anyhow::Result<()> {
-    valid_records(&mut open(path)?).for_each(|record| take(&record));
-    Ok(())
+pub fn each_record(
+    path: &Path,
+    request: Request,
+    mut take: impl FnMut(&Record, &mut Trace),
+) -> anyhow::Result<Trace> {
+    let mut reader = open(path)?;
+    let (mut trace, mut filter) = request.begin(reader.header());
+    for record in valid_records(&mut reader) {
+        if trace.tables.take(&record).is_ok() && filter.has(&record, &mut trace) {
+            take(&record, &mut trace);
+        }
+    }
+    Ok(trace)
 }
 
-/// Calls `take` with each valid record, in the order of the file, and reports problems of the file. Adds `shift`
-/// nanoseconds to all times.
+/// Calls `take` with each valid record that is selected, in the order of the file, and reports problems of the file.
 pub fn read(
     path: &Path,
-    shift: u64,
-    naming: Naming,
+    request: Request,
     checks: Checks,
     console: &mut Console,
     mut take: impl FnMut(&Record, &mut Trace) -> anyhow::Result<()>,
 ) -> anyhow::Result<(Trace, Summary)> {
-    let mut reader = open_clocked(path)?;
-    let mut trace = Trace::new(*reader.header(), naming, shift);
+    let mut reader = open(path)?;
+    let (mut trace, mut filter) = request.begin(reader.header());
     let mut problems = Problems {
         file: path,
         bar: progress::bar(
@@ -524,11 +322,14 @@ pub fn read(
             continue;
         }
         missing.check(&record, &trace.tables);
+        if let Record::Call(call) = &record {
+            called.insert(call.head.id.get());
+        }
+        if !filter.has(&record, &mut trace) {
+            continue;
+        }
         match &record {
-            Record::Call(call) => {
-                summary.calls += 1;
-                called.insert(call.head.id.get());
-            }
+            Record::Call(_) => summary.calls += 1,
             Record::Dispatch(dispatch) => {
                 summary.dispatches += 1;
                 match dispatch.correlation.get() {

@@ -308,7 +308,10 @@ plain! {
         compute_units: U32,
         /// See [`agent`].
         what: U32,
-        reserved: [u8; 84],
+        /// How many agents of its type precede it in the list of its runtime, plus 1. 0 in traces of earlier builds. Of a
+        /// GPU it is one more than HIP's or CUDA's number, unless `HIP_VISIBLE_DEVICES` changes HIP's.
+        number: U32,
+        reserved: [u8; 80],
     }
 }
 

@@ -90,16 +90,18 @@ fn describe(handle: AgentHandle) -> Result<Option<Agent>, Error> {
     let Some(index) = all.iter().position(|&other| other == handle) else {
         return Ok(None);
     };
-    let is_gpu = match query::device(api, handle)? {
-        HSA_DEVICE_TYPE_GPU => true,
-        HSA_DEVICE_TYPE_CPU => false,
-        _ => return Ok(None),
-    };
+    let device = query::device(api, handle)?;
+    if !matches!(device, HSA_DEVICE_TYPE_GPU | HSA_DEVICE_TYPE_CPU) {
+        return Ok(None);
+    }
+    let is_same_type =
+        |&&other: &&AgentHandle| query::device(api, other).is_ok_and(|other| other == device);
+    let number = all[..index].iter().filter(is_same_type).count();
     let read = |attribute, to| {
         // SAFETY: the attributes below are u32, a u64 that older runtimes do not support, and char[64].
         unsafe { (api.hsa_agent_get_info)(handle, attribute, to) }
     };
-    let number = |attribute| query::info::<u32>("hsa_agent_get_info", |to| read(attribute, to));
+    let property = |attribute| query::info::<u32>("hsa_agent_get_info", |to| read(attribute, to));
     let frequency: Result<u64, _> = query::info("hsa_agent_get_info", |to| {
         read(HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, to)
     });
@@ -108,12 +110,13 @@ fn describe(handle: AgentHandle) -> Result<Option<Agent>, Error> {
     });
     let product = product.map(|product| query::string(&product).trim().to_owned());
     Ok(Some(Agent {
-        is_gpu,
+        is_gpu: device == HSA_DEVICE_TYPE_GPU,
         index: index as u32,
+        number: number as u32,
         target: query::agent(api, handle)?.name,
         product: product.ok().filter(|product| !product.is_empty()),
-        node: number(HSA_AGENT_INFO_NODE)?,
-        compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
+        node: property(HSA_AGENT_INFO_NODE)?,
+        compute_units: property(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
         frequency: frequency.unwrap_or(0),
     }))
 }

@@ -64,6 +64,8 @@ pub struct Agent {
     pub target: String,
     pub product: Option<String>,
     pub node: u32,
+    /// How many agents of its type precede it in its runtime.
+    pub number: u32,
     /// Of a CPU its cores, of NVIDIA's GPUs the multiprocessors.
     pub compute_units: u32,
     pub is_gpu: bool,

@@ -28,6 +28,7 @@ impl TracedRuntime for TracedCuda {
             index: device,
             frequency: 1_000_000_000,
             node: device,
+            number: device,
             is_gpu: true,
             ..Agent::default()
         };

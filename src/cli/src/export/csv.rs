@@ -5,6 +5,7 @@
 //! `source/lib/output/domain_type.cpp`. As in rocprofv3, `Stream_Id` is 0 for the NULL stream
 //! (`source/lib/rocprofiler-sdk/hip/stream.cpp`). Differences:
 //!
+//! - Agents are named as with rocprofv3's `--agent-index=type-relative`: `GPU 0` ([`Trace::agent`]).
 //! - `Stream_Id` is also 0 if no API call named the stream.
 //! - The `Correlation_Id` of markers is 0, because nothing refers to them.
 //! - rocprofv3 does not record fills. Their `Direction` is `MEMORY_FILL`, and they have no source.
@@ -14,10 +15,10 @@
 //! columns after rocprofv3's: the process ID, unless the file has it already, the host, and the number of the trace in
 //! the order of the command line. Processes on different hosts can have the same ID.
 
-use super::inputs::{Input, Member};
 use super::writer::{Writer, flush};
 use crate::csv::quoted;
-use crate::trace_reader::{Record, Records, Trace};
+use crate::trace_reader::inputs::{Input, Member};
+use crate::trace_reader::{Record, Records, Request, Trace};
 use clap::ValueEnum;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -159,8 +160,8 @@ fn dispatch(out: &mut impl Write, dispatch: &Dispatch, trace: &mut Trace) -> io:
     let kernel = trace.kernel(dispatch.kernel.get());
     write!(
         out,
-        "\"KERNEL_DISPATCH\",\"Agent {}\",{},{},{},{},{},{}",
-        trace.node(dispatch.agent.get()),
+        "\"KERNEL_DISPATCH\",\"{}\",{},{},{},{},{},{}",
+        trace.agent(dispatch.agent.get()),
         dispatch.queue,
         trace.stream_id(dispatch.stream.get()),
         dispatch.thread,
@@ -195,7 +196,7 @@ fn copy(out: &mut impl Write, copy: &MemoryCopy, trace: &Trace) -> io::Result<()
     let (start, end) = trace.copy_times_or_submission(copy);
     let agent = |id: u32| match id {
         NO_AGENT => String::new(),
-        id => format!("Agent {}", trace.node(id)),
+        id => trace.agent(id),
     };
     write!(
         out,
@@ -236,7 +237,7 @@ fn marker(out: &mut impl Write, marker: &Marker, trace: &Trace) -> io::Result<()
 }
 
 impl Writer for Csv {
-    fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
+    fn begin(&mut self, input: &Input, _: Request) -> anyhow::Result<()> {
         for table in &mut self.tables {
             let of_trace = input.member.as_ref().map(|member| table.of_trace(member));
             let (more, fields) = of_trace.unwrap_or_default();

@@ -7,11 +7,11 @@
 //!
 //! An export of several traces has such an object for each trace, with its path (`file`). The objects of its records
 //! follow. All objects have the number of their trace (`trace`), because IDs are unique only within a trace. Times,
-//! including `started`, are on the common time line ([`super::inputs`]).
+//! including `started`, are on the common time line ([`crate::trace_reader::inputs`]).
 
-use super::inputs::Input;
 use super::writer::{Writer, flush};
-use crate::trace_reader::{Record, Trace, clock, direction, has};
+use crate::trace_reader::inputs::Input;
+use crate::trace_reader::{Record, Request, Trace, clock, direction, has};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
@@ -47,6 +47,9 @@ enum Line<'a> {
     },
     Agent {
         id: u64,
+        /// How many agents of its type precede it: of a GPU, HIP's or CUDA's number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        number: Option<u32>,
         node: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'a str>,
@@ -269,7 +272,7 @@ impl Json {
 }
 
 impl Writer for Json {
-    fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
+    fn begin(&mut self, input: &Input, _: Request) -> anyhow::Result<()> {
         self.has_header = false;
         let file = || input.path.display().to_string();
         self.member = input.member.as_ref().map(|member| (member.number, file()));
@@ -287,6 +290,7 @@ impl Writer for Json {
             }),
             Record::Agent(agent) => self.line(&Line::Agent {
                 id: agent.head.id.get(),
+                number: trace.number(agent.head.id.get() as u32),
                 node: agent.node.get(),
                 name: trace.tables.text(agent.name.get()),
                 product: trace.tables.text(agent.product.get()),

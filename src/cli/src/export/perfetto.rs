@@ -24,9 +24,9 @@ mod threads;
 
 pub use first_pass::FirstPass;
 
-use super::inputs::{Input, Member};
 use super::writer::{Writer, flush};
-use crate::trace_reader::{Record, Trace, clock, has};
+use crate::trace_reader::inputs::{Input, Member};
+use crate::trace_reader::{Record, Request, Trace, clock, has};
 use clap::ValueEnum;
 use in_flight::{InFlight, Value};
 use lanes::{Group, Lanes};
@@ -285,17 +285,8 @@ impl Perfetto {
     fn agent(&mut self, agent: u32, trace: &Trace) -> std::io::Result<u64> {
         let uuid = self.uuid(GPUS | u64::from(agent));
         if self.trace.agents.insert(agent) {
-            let known = trace.tables.agents.get(&agent);
-            let texts = known.map(|known| [known.product.get(), known.name.get()]);
-            let mut texts = texts.into_iter().flatten();
             let given = self.given_name(named::AGENT, agent);
-            let name = given.or_else(|| texts.find_map(|id| trace.tables.text(id)));
-            let name = format!(
-                "GPU {} {}{}",
-                trace.node(agent),
-                name.unwrap_or("(unknown)"),
-                self.trace.gpu_suffix
-            );
+            let name = trace.agent_name(agent, given) + &self.trace.gpu_suffix;
             let pid = self.pids.other();
             self.track(TrackDescriptor {
                 uuid,
@@ -693,8 +684,7 @@ impl Perfetto {
             ("destination", copy.destination.get()),
         ] {
             if agent != NO_AGENT {
-                let kind = if trace.is_gpu(agent) { "GPU" } else { "CPU" };
-                arguments.push(text(name, format!("{kind} {}", trace.node(agent))));
+                arguments.push(text(name, trace.agent(agent)));
             }
         }
         arguments.extend(non_zero("engine", copy.engine.get()));
@@ -751,12 +741,12 @@ fn unfinished(flags: u16) -> Option<DebugAnnotation> {
 }
 
 impl Writer for Perfetto {
-    fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
+    fn begin(&mut self, input: &Input, request: Request) -> anyhow::Result<()> {
         self.number = input.number() - 1;
         // Only the counts of one trace are in memory.
         self.trace = State::default();
         self.trace = State {
-            first_pass: FirstPass::read(&input.path, self.number)?,
+            first_pass: FirstPass::read(&input.path, request, self.number)?,
             member: input.member.clone(),
             ..State::default()
         };

@@ -14,9 +14,9 @@
 //! event. Its `stack_id` is null, because no dispatch or copy refers to a marker.
 
 use super::csv::{domain, operation};
-use super::inputs::Input;
 use super::writer::Writer;
-use crate::trace_reader::{Record, Trace, clock};
+use crate::trace_reader::inputs::Input;
+use crate::trace_reader::{Record, Request, Trace, clock};
 use md5::{Digest, Md5};
 use rusqlite::{Connection, Result, ToSql};
 use serde_json::{Value, json};
@@ -525,23 +525,16 @@ impl Rocpd {
         };
         // The placeholder for kernels that have no record.
         code_object_of(0, None)?;
-        // How many agents of each type precede an agent.
-        let mut of_type: HashMap<&str, u32> = HashMap::new();
-        for (index, &id) in (0u32..).zip(&self.rows.agents) {
+        for &id in &self.rows.agents {
             let agent = trace.tables.agents.get(&id);
             let what = match agent.map(|agent| agent.what.get()) {
                 Some(agent::CPU) => Some("CPU"),
                 None if id == NO_AGENT => None,
                 _ => Some("GPU"),
             };
-            let type_index = what.map(|what| {
-                let count = of_type.entry(what).or_default();
-                *count += 1;
-                *count - 1
-            });
             self.insert("info_agent", row! {
                 id: id, nid: node, pid: pid, type: what, absolute_index: what.map(|_| trace.node(id)),
-                logical_index: what.map(|_| index), type_index: type_index,
+                logical_index: what.map(|_| id), type_index: trace.number(id),
                 name: agent.and_then(|agent| text(agent.name.get())),
                 product_name: agent.and_then(|agent| text(agent.product.get())),
                 user_name: trace.given_name(named::AGENT, id.into()),
@@ -654,7 +647,7 @@ fn with_suffixes(sql: &str, is_name: impl Fn(&str) -> bool, suffix: &str) -> Str
 }
 
 impl Writer for Rocpd {
-    fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
+    fn begin(&mut self, input: &Input, _: Request) -> anyhow::Result<()> {
         let member = input.member.as_ref();
         self.rows = Rows {
             node: member.map_or(1, |member| member.host_number),

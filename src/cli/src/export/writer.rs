@@ -1,14 +1,14 @@
 //! The interface of all formats.
 
-use super::inputs::Input;
-use crate::trace_reader::{Record, Trace};
+use crate::trace_reader::inputs::Input;
+use crate::trace_reader::{Record, Request, Trace};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
 /// Writes traces in one format, one after the other.
 pub trait Writer {
     /// Begins the next trace.
-    fn begin(&mut self, _: &Input) -> anyhow::Result<()> {
+    fn begin(&mut self, _: &Input, _: Request) -> anyhow::Result<()> {
         Ok(())
     }
     /// Adds the next record of the trace.

@@ -19,9 +19,9 @@ mod planes;
 mod proto;
 mod sort;
 
-use super::inputs::Inputs;
 use super::writer::Writer;
-use crate::trace_reader::{self, Record, Trace};
+use crate::trace_reader::inputs::{Input, Inputs};
+use crate::trace_reader::{self, Record, Request, Trace};
 use anyhow::bail;
 use gpu::kernel_details;
 use plane::{Plane, Source};
@@ -202,7 +202,7 @@ impl XPlane {
         let planes = Planes {
             out: &mut self.out,
             dir: self.dir.clone(),
-            ordinals: agents.into_iter().zip(0..).collect(),
+            ordinals: ordinals(agents, trace),
             // An API call that initializes HSA begins before the trace.
             start: first.min(started).min(self.run_start.unwrap_or(started)),
         };
@@ -239,6 +239,22 @@ impl Writer for XPlane {
     }
 }
 
+/// The number of each GPU, which XProf uses as its ID. A GPU whose number is not known or taken gets the next free one.
+fn ordinals(agents: BTreeSet<u32>, trace: &Trace) -> HashMap<u32, i64> {
+    let (known, others): (Vec<u32>, Vec<u32>) = agents
+        .into_iter()
+        .partition(|&id| trace.number(id).is_some());
+    let mut used = BTreeSet::new();
+    let numbered = known.into_iter().chain(others).map(|id| {
+        let number = trace.number(id).filter(|number| !used.contains(number));
+        let free = || (0..).find(|number| !used.contains(number));
+        let number = number.or_else(free).unwrap_or_default();
+        used.insert(number);
+        (id, number.into())
+    });
+    numbered.collect()
+}
+
 fn check_size(size: u64) -> anyhow::Result<()> {
     if size > MAX_SIZE {
         bail!(
@@ -249,13 +265,16 @@ fn check_size(size: u64) -> anyhow::Result<()> {
 }
 
 /// The start of a run with several profiles: the first event or start of a trace. `None` if there is only one trace.
-pub fn run_start(inputs: &Inputs) -> anyhow::Result<Option<u64>> {
+pub fn run_start<'a>(
+    inputs: &Inputs,
+    request: impl Fn(&Input) -> Request<'a>,
+) -> anyhow::Result<Option<u64>> {
     if !inputs.are_several() {
         return Ok(None);
     }
     let mut start = None;
     for input in &inputs.all {
-        let first = trace_reader::first_event(&input.path, input.shift)?;
+        let first = trace_reader::first_event(&input.path, request(input))?;
         start = start.into_iter().chain([first]).min();
     }
     Ok(start)

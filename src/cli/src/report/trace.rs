@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::names::Naming;
-use crate::trace_reader::{self, Checks, Record};
+use crate::trace_reader::{self, Checks, Record, Request, Selection};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
@@ -53,8 +53,9 @@ pub fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
         }
         Ok(())
     };
-    let (mut trace, summary) =
-        trace_reader::read(path, 0, Naming::default(), Checks::Records, console, take)?;
+    let all = Selection::default();
+    let request = Request::new(&all, Naming::default());
+    let (mut trace, summary) = trace_reader::read(path, request, Checks::Records, console, take)?;
     let mut kernels: BTreeMap<String, Dispatches> = BTreeMap::new();
     for ((kernel, agent), own) in by_id {
         let symbol = match trace.kernel_symbol(kernel) {

@@ -4,11 +4,12 @@ use super::child::End;
 use super::model;
 use crate::console::Diagnostic;
 use crate::gpus;
+use crate::names::Naming;
 use crate::paths;
 use crate::readable::{grouped, plural};
 use crate::run_log::device_code::{DeviceCode, Problem};
 use crate::run_log::journal::{Journal, Process};
-use crate::trace_reader::{self, Record};
+use crate::trace_reader::{self, Record, Request, Selection};
 use profraw::Layout;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
@@ -246,23 +247,34 @@ fn overwritten(journal: &Journal) -> Option<String> {
 
 fn trace(path: &Path) -> Diagnostic {
     let name = shown(path);
-    let (mut dispatches, mut kernels) = (0, HashSet::new());
+    let (mut dispatches, mut kernels, mut gpus) = (0, HashSet::new(), HashSet::new());
     let size = fs::metadata(path).map_or(0, |data| data.len());
     if size > LARGE_TRACE {
         let size = grouped(u128::from(size >> 20), ',');
         return Diagnostic::note(format!("the trace {name}: {size} MiB"));
     }
-    match trace_reader::each_record(path, |record| {
+    let all = Selection::default();
+    let request = Request::new(&all, Naming::default());
+    match trace_reader::each_record(path, request, |record, _| {
         if let Record::Dispatch(dispatch) = record {
             dispatches += 1;
+            gpus.insert(dispatch.agent.get());
             kernels.insert(dispatch.kernel.get());
         }
     }) {
-        Ok(()) => Diagnostic::note(format!(
-            "the trace {name}: {} of {}",
-            plural(dispatches, "dispatch"),
-            plural(kernels.len(), "kernel")
-        )),
+        Ok(mut trace) => {
+            // A kernel has an ID for each GPU.
+            let names: HashSet<_> = kernels.iter().map(|&id| trace.kernel(id)).collect();
+            let on_gpus = match gpus.len() {
+                0 | 1 => String::new(),
+                count => format!(" on {count} GPUs"),
+            };
+            Diagnostic::note(format!(
+                "the trace {name}: {} of {}{on_gpus}",
+                plural(dispatches, "dispatch"),
+                plural(names.len(), "kernel"),
+            ))
+        }
         Err(error) => Diagnostic::warning(format!("{error:#}")),
     }
 }
@@ -464,6 +476,7 @@ fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::IntoBytes;
 
     fn run() -> Run {
         Run {
@@ -479,6 +492,35 @@ mod tests {
             gpus: BTreeSet::new(),
             is_model: false,
             nvidia: 0,
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_ran_on_several_gpus_is_one_kernel() {
+        use tracefile::format::{Count, Counter, Dispatch, Header, Kernel, Record, pieces};
+        let mut records: Vec<_> = pieces(1, "_Z4workv").map(|piece| piece.seal()).collect();
+        for id in 1..=4u32 {
+            let mut kernel = Kernel::new(id.into(), 0);
+            kernel.name = 1.into();
+            kernel.agent = id.into();
+            let mut dispatch = Dispatch::new(id.into(), 0);
+            dispatch.kernel = id.into();
+            dispatch.agent = id.into();
+            records.extend([kernel.seal(), dispatch.seal()]);
+        }
+        let mut file = Header::new(7, 1_000_000_000, 0, 0).page().to_vec();
+        let at = Count::Records.offset();
+        let count = Counter::new(records.len() as u64);
+        file[at..at + size_of::<Counter>()].copy_from_slice(count.as_bytes());
+        let dir = tempfile::tempdir().unwrap();
+        for (count, expected) in [
+            (records.len(), "4 dispatches of 1 kernel on 4 GPUs"),
+            (3, "1 dispatch of 1 kernel"),
+        ] {
+            let path = dir.path().join("a.trace");
+            fs::write(&path, [file.clone(), records[..count].concat()].concat()).unwrap();
+            let message = trace(&path).message;
+            assert!(message.ends_with(&format!(": {expected}")), "{message}");
         }
     }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::rc::Rc;
-use tracefile::format::{agent, named};
+use tracefile::format::named;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
@@ -168,6 +168,8 @@ impl Process {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Agent {
     pub host: Option<Rc<str>>,
+    /// See [`Trace::number`].
+    pub number: Option<u32>,
     pub node: u32,
     pub name: Rc<str>,
 }
@@ -175,26 +177,20 @@ pub struct Agent {
 impl Agent {
     pub fn of(id: u32, trace: &Trace) -> Agent {
         let tables = &trace.tables;
-        let record = tables.agents.get(&id);
-        let node = trace.node(id);
-        let name = match trace.given_name(named::AGENT, id.into()) {
-            Some(name) => name.into(),
-            None if record.is_some_and(|record| record.what.get() == agent::CPU) => {
-                format!("CPU {node}")
-            }
-            None => {
-                let texts = record.map(|record| [record.product.get(), record.name.get()]);
-                let mut texts = texts.into_iter().flatten();
-                let model = texts.find_map(|id| tables.text(id));
-                format!("GPU {node} {}", model.unwrap_or("(unknown)"))
-            }
-        };
+        let given = trace.given_name(named::AGENT, id.into());
+        let name = trace.agent_name(id, given);
         let host = tables.process.map(|process| process.host.get());
         Agent {
             host: host.and_then(|id| tables.text(id)).map(Rc::from),
-            node,
+            number: trace.number(id),
+            node: trace.node(id),
             name: name.into(),
         }
+    }
+
+    /// Adds the node to the name.
+    pub fn name_with_node(&mut self) {
+        self.name = format!("{} (node {})", self.name, self.node).into();
     }
 }
 

@@ -61,6 +61,9 @@ struct Common<'a> {
     host: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<&'a str>,
+    /// The number of the GPU: HIP's or CUDA's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,6 +85,7 @@ impl Common<'_> {
             process: group.process.as_ref().map(|process| process.pid),
             host: group.host(),
             agent: agent.map(|agent| &*agent.name),
+            gpu: agent.and_then(|agent| agent.number),
             node: agent.map(|agent| agent.node),
             queue: group.queue,
             stream: group.stream.as_ref().map(|(id, _)| *id),

@@ -4,7 +4,7 @@ use super::groups::{Agent, Group, Process};
 use super::part::Part;
 use super::series::{Series, Statistics};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 /// The statistics, which all formats print.
@@ -170,26 +170,55 @@ impl Totals {
         }
     }
 
+    /// Adds the nodes to the names of GPUs that have the same name on the same host: `ROCR_VISIBLE_DEVICES` gives
+    /// different ones to several processes.
+    pub fn name_gpus(&mut self) {
+        let mut nodes: BTreeMap<_, BTreeSet<u32>> = BTreeMap::new();
+        for gpu in &self.gpus {
+            let name = (gpu.host.clone(), gpu.name.clone());
+            nodes.entry(name).or_default().insert(gpu.node);
+        }
+        nodes.retain(|_, nodes| nodes.len() > 1);
+        if nodes.is_empty() {
+            return;
+        }
+        let rename = |agent: &mut Option<Agent>| {
+            if let Some(agent) = agent
+                && nodes.contains_key(&(agent.host.clone(), agent.name.clone()))
+            {
+                agent.name_with_node();
+            }
+        };
+        for rows in self.rows.values_mut() {
+            let all = std::mem::take(rows).into_iter();
+            rows.extend(all.map(|((mut group, mut subject), numbers)| {
+                rename(&mut group.agent);
+                rename(&mut subject.source);
+                rename(&mut subject.destination);
+                ((group, subject), numbers)
+            }));
+        }
+        for queue in self.queues.iter_mut().chain(&mut self.gpu_gaps) {
+            rename(&mut queue.group.agent);
+        }
+    }
+
     /// Whether the processes ran on several hosts.
     pub fn has_hosts(&self) -> bool {
         let hosts: BTreeSet<_> = self.processes.iter().map(|process| &process.host).collect();
         hosts.len() > 1
     }
 
-    /// The rows of a part, at most `top` of each group. The group with the longest total time is first.
+    /// The rows of a part, at most `top` of each group, in the order of the groups.
     pub fn sections(&mut self, part: Part, top: Option<usize>) -> Vec<Section> {
         let rows = self.rows.remove(&part).unwrap_or_default();
-        let mut groups: HashMap<Group, Vec<(Subject, Numbers)>> = HashMap::new();
+        let mut groups: BTreeMap<Group, Vec<(Subject, Numbers)>> = BTreeMap::new();
         for ((group, subject), numbers) in rows {
             groups.entry(group).or_default().push((subject, numbers));
         }
         let sections = groups.into_iter();
         let sections = sections.map(|(group, rows)| section(group, rows, top));
-        let mut sections: Vec<(u128, Section)> = sections.collect();
-        sections.sort_by(|(a, first), (b, second)| {
-            b.cmp(a).then_with(|| first.group.cmp(&second.group))
-        });
-        sections.into_iter().map(|(_, section)| section).collect()
+        sections.collect()
     }
 }
 
@@ -198,12 +227,12 @@ impl QueueGaps {
     pub fn section(&mut self, top: Option<usize>) -> Section {
         let rows = std::mem::take(&mut self.after).into_iter();
         let rows = rows.map(|(name, series)| (Subject::named(name), series.into()));
-        section(self.group.clone(), rows.collect(), top).1
+        section(self.group.clone(), rows.collect(), top)
     }
 }
 
-/// The sorted rows of a group, and their total time.
-fn section(group: Group, rows: Vec<(Subject, Numbers)>, top: Option<usize>) -> (u128, Section) {
+/// The sorted rows of a group.
+fn section(group: Group, rows: Vec<(Subject, Numbers)>, top: Option<usize>) -> Section {
     let rows = rows.into_iter().map(|(subject, numbers)| Row {
         subject,
         times: numbers.series.statistics(),
@@ -221,12 +250,11 @@ fn section(group: Group, rows: Vec<(Subject, Numbers)>, top: Option<usize>) -> (
     for row in &mut rows {
         row.share = percent(row.times.total.into(), all);
     }
-    let section = Section {
+    Section {
         group,
         rows,
         left_out: (rest.len(), percent(total(&rest), all)),
-    };
-    (all, section)
+    }
 }
 
 fn percent(part: u128, all: u128) -> f64 {

@@ -34,7 +34,7 @@ fn csv_has_rocprofv3s_columns_and_one_line_per_dispatch() {
         \"Workgroup_Size_X\",\"Workgroup_Size_Y\",\"Workgroup_Size_Z\",\"Grid_Size_X\",\
         \"Grid_Size_Y\",\"Grid_Size_Z\"\n";
     assert!(text.starts_with(header), "{text}");
-    let first = "\"KERNEL_DISPATCH\",\"Agent 1\",1,0,10,1,1,\"halved(unsigned int)\",1,2000,3000,\
+    let first = "\"KERNEL_DISPATCH\",\"GPU 0\",1,0,10,1,1,\"halved(unsigned int)\",1,2000,3000,\
         512,16,24,0,106,256,2,1,1024,2,1";
     assert_eq!(text.lines().nth(1), Some(first));
     let rows = csv::Reader::from_path(&out).unwrap().into_records();
@@ -44,7 +44,7 @@ fn csv_has_rocprofv3s_columns_and_one_line_per_dispatch() {
         // Times of the agent's clock: 400 ticks of 10 ns. Completion was observed at 10,000.
         (3, 9, "6000"),
         (3, 10, "10000"),
-        (3, 1, "Agent 2"),
+        (3, 1, "GPU 1"),
         (3, 7, &long_name()),
         (4, 7, "says \"a, b\""),
         // Start and end of the unfinished dispatch are the time of its submission.
@@ -218,10 +218,10 @@ fn perfettos_own_trace_processor_loses_nothing() {
             SELECT p.name, t.name, count(*), sum(s.dur), max(s.depth) FROM slice s
                 JOIN process_track t ON s.track_id = t.id JOIN process p USING (upid) WHERE s.category = 'kernel'
                 GROUP BY 1, 2, t.id ORDER BY 1, 2, 3
-            = GPU 1 gfx1100 | Queue 1 | 2 | 1000 | 0
-            = GPU 1 gfx1100 | Queue 1 | 2 | 2100 | 0
-            = GPU 1 gfx1100 | Queue 2 | 1002 | 10500 | 0
-            = GPU 2 gfx1100 | Queue 3 | 2 | 4000 | 0
+            = GPU 0 gfx1100 | Queue 1 | 2 | 1000 | 0
+            = GPU 0 gfx1100 | Queue 1 | 2 | 2100 | 0
+            = GPU 0 gfx1100 | Queue 2 | 1002 | 10500 | 0
+            = GPU 1 gfx1100 | Queue 3 | 2 | 4000 | 0
             SELECT clock_id, clock_value FROM clock_snapshot ORDER BY 1
             = 1 | 1700000000000000000
             = 6 | 1000
@@ -229,14 +229,14 @@ fn perfettos_own_trace_processor_loses_nothing() {
                 extract_arg(s.arg_set_id, 'debug.clock'), extract_arg(s.arg_set_id, 'debug.vgprs'),
                 extract_arg(s.arg_set_id, 'debug.unfinished') FROM slice s JOIN process_track t ON s.track_id = t.id
                 JOIN process p USING (upid) WHERE s.category = 'kernel' AND s.ts NOT BETWEEN 20000 AND 30000 ORDER BY 1
-            = 1 | halved(unsigned int) | 2000 | 1000 | GPU 1 gfx1100 | Queue 1 | system | 24 | null
-            = 2 | halved(unsigned int) | 2500 | 2000 | GPU 1 gfx1100 | Queue 1 | system | 24 | null
-            = 3 | {long_name} | 3000 | 500 | GPU 1 gfx1100 | Queue 2 | scaled | 24 | null
-            = 4 | {long_name} | 6000 | 4000 | GPU 2 gfx1100 | Queue 3 | agent | 24 | null
-            = 5 | says "a, b" | 4000 | 0 | GPU 2 gfx1100 | Queue 3 | none | 24 | null
-            = 6 | halved(unsigned int) | 9000 | 0 | GPU 1 gfx1100 | Queue 1 | none | 24 | 1
-            = 7 | (unknown kernel) | 11000 | 100 | GPU 1 gfx1100 | Queue 1 | system | null | null
-            = 8 | halved(unsigned int) | 3900 | 0 | GPU 1 gfx1100 | Queue 2 | system | 24 | null
+            = 1 | halved(unsigned int) | 2000 | 1000 | GPU 0 gfx1100 | Queue 1 | system | 24 | null
+            = 2 | halved(unsigned int) | 2500 | 2000 | GPU 0 gfx1100 | Queue 1 | system | 24 | null
+            = 3 | {long_name} | 3000 | 500 | GPU 0 gfx1100 | Queue 2 | scaled | 24 | null
+            = 4 | {long_name} | 6000 | 4000 | GPU 1 gfx1100 | Queue 3 | agent | 24 | null
+            = 5 | says "a, b" | 4000 | 0 | GPU 1 gfx1100 | Queue 3 | none | 24 | null
+            = 6 | halved(unsigned int) | 9000 | 0 | GPU 0 gfx1100 | Queue 1 | none | 24 | 1
+            = 7 | (unknown kernel) | 11000 | 100 | GPU 0 gfx1100 | Queue 1 | system | null | null
+            = 8 | halved(unsigned int) | 3900 | 0 | GPU 0 gfx1100 | Queue 2 | system | 24 | null
             SELECT p.name, p.pid, tid, s.name, s.ts, s.dur, extract_arg(s.arg_set_id, 'debug.dispatches')
                 FROM slice s JOIN thread_track t ON s.track_id = t.id JOIN thread USING (utid)
                 JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts
@@ -266,9 +266,9 @@ fn perfettos_own_trace_processor_loses_nothing() {
             = 11100 | 0
             SELECT t.name, p.name, max(value), count(*) FROM counter c
                 JOIN process_counter_track t ON c.track_id = t.id JOIN process p USING (upid) GROUP BY 1 ORDER BY 1
-            = Queue 1 in flight | GPU 1 gfx1100 | 2 | 8
-            = Queue 2 in flight | GPU 1 gfx1100 | 1000 | 2004
-            = Queue 3 in flight | GPU 2 gfx1100 | 2 | 4
+            = Queue 1 in flight | GPU 0 gfx1100 | 2 | 8
+            = Queue 2 in flight | GPU 0 gfx1100 | 1000 | 2004
+            = Queue 3 in flight | GPU 1 gfx1100 | 2 | 4
             SELECT key, display_value FROM slice JOIN args USING (arg_set_id) WHERE ts = 2000 AND key LIKE 'debug.%'
                 ORDER BY 1
             = debug.accum_vgprs | "0"

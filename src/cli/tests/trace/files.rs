@@ -52,7 +52,7 @@ pub fn set(file: &mut [u8], count: Count, value: u64) {
     file[at..at + size_of::<Counter>()].copy_from_slice(Counter::new(value).as_bytes());
 }
 
-/// The records that others refer to: two GPUs (nodes 1 and 2), two queues on the first GPU and one on the second, and
+/// The records that others refer to: two GPUs (0 and 1, nodes 1 and 2), two queues on the first GPU and one on the second, and
 /// three kernels.
 pub fn definitions() -> Records {
     definitions_of(4242, "a host")
@@ -72,7 +72,7 @@ pub fn definitions_of(pid: u32, host: &str) -> Records {
     ]);
     records.push(with!(Process::new(pid.into(), 0); parent = 1, host = 2, command = 3).seal());
     for id in [1, 2] {
-        let agent = with!(Agent::new(id, 0); frequency = 100_000_000, name = 1, node = id as u32);
+        let agent = with!(Agent::new(id, 0); frequency = 100_000_000, name = 1, node = id as u32, number = id as u32);
         records.push(with!(agent; compute_units = 96).seal());
     }
     for (id, agent) in [(1, 1), (2, 1), (3, 2)] {

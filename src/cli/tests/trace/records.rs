@@ -26,7 +26,7 @@ fn new_definitions() -> Records {
         (32, "__hipPushCallConfiguration"),
     ]));
     records.extend([
-        with!(Agent::new(0, 0); what = agent::CPU, name = 25).seal(),
+        with!(Agent::new(0, 0); what = agent::CPU, number = 1, name = 25).seal(),
         with!(Kernel::new(4, 0); name = 30, agent = 1).seal(),
     ]);
     records.extend(streams(&[
@@ -134,14 +134,14 @@ fn exported(test: &str, out: &str) -> PathBuf {
 const COPIES: &str =
     "\"Kind\",\"Direction\",\"Stream_Id\",\"Source_Agent_Id\",\"Destination_Agent_Id\",\
     \"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"
-\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_DEVICE\",2,\"Agent 0\",\"Agent 1\",2,1250,1350
-\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_DEVICE\",2,\"Agent 0\",\"Agent 1\",2,1300,1400
-\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_HOST\",0,\"Agent 1\",\"Agent 0\",4,1400,1500
-\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_DEVICE\",0,\"Agent 1\",\"Agent 2\",0,1400,1450
-\"MEMORY_COPY\",\"MEMORY_FILL\",0,\"\",\"Agent 1\",0,1500,1510
-\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_HOST\",0,\"Agent 0\",\"Agent 0\",0,1500,1520
+\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_DEVICE\",2,\"CPU 0\",\"GPU 0\",2,1250,1350
+\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_DEVICE\",2,\"CPU 0\",\"GPU 0\",2,1300,1400
+\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_HOST\",0,\"GPU 0\",\"CPU 0\",4,1400,1500
+\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_DEVICE\",0,\"GPU 0\",\"GPU 1\",0,1400,1450
+\"MEMORY_COPY\",\"MEMORY_FILL\",0,\"\",\"GPU 0\",0,1500,1510
+\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_HOST\",0,\"CPU 0\",\"CPU 0\",0,1500,1520
 \"MEMORY_COPY\",\"MEMORY_COPY_NONE\",0,\"\",\"\",0,1330,1330
-\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_DEVICE\",0,\"Agent 0\",\"Agent 2\",0,1340,1340
+\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_DEVICE\",0,\"CPU 0\",\"GPU 1\",0,1340,1340
 ";
 const API: &str = "\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\",\
     \"Start_Timestamp\",\"End_Timestamp\"
@@ -192,6 +192,60 @@ fn csv_has_rocprofv3s_file_for_each_type_of_record() {
         let piped = devprof(&dir, &format!("{export} -fcsv -o-"));
         assert_eq!(piped.text(), expected, "{option}");
     }
+}
+
+#[test]
+fn only_selected_records_are_exported() {
+    let dir = written("selected", &trace());
+    let selection = "--kernel halved --time 250ns..340ns --time 500ns..501ns";
+    let all = succeed(
+        &dir,
+        &format!("export a.trace -o all.csv --csv-of all {selection}"),
+    );
+    let summary = "3 dispatches, 1 API call, 5 copies, 4 markers\n";
+    assert!(all.shown().ends_with(summary), "{}", all.shown());
+    let rows = csv::Reader::from_path(dir.join("all_kernel_trace.csv")).unwrap();
+    let starts: Vec<_> = rows
+        .into_records()
+        .map(|row| row.unwrap()[9].to_owned())
+        .collect();
+    assert_eq!(starts, ["1200", "1250", "1500"]);
+    for out in ["a.jsonl", "a.db", "a.pftrace", "a.xplane.pb"] {
+        let run = succeed(&dir, &format!("export a.trace -o {out} {selection}"));
+        assert!(
+            run.shown().ends_with(&format!("{out}: {summary}")),
+            "{}",
+            run.shown()
+        );
+    }
+    let lines = json_lines(&dir.join("a.jsonl"));
+    assert_table(
+        of_type(&lines, "agent"),
+        "id | number | what
+        1 | 0 | gpu
+        2 | 1 | gpu
+        0 | 0 | cpu",
+    );
+}
+
+#[test]
+#[ignore = "needs node and an npm package; tools/test runs it"]
+fn flows_and_counts_are_of_selected_dispatches() {
+    let dir = written("selected-perfetto", &trace());
+    succeed(
+        &dir,
+        "export a.trace -o a.pftrace --exclude-kernel copyBuffer",
+    );
+    assert_perfetto(
+        &dir.join("a.pftrace"),
+        "
+            SELECT count(*) FROM flow
+            = 5
+            SELECT extract_arg(arg_set_id, 'debug.dispatches') FROM slice WHERE name = 'hipMemcpyAsync' ORDER BY ts
+            = 0
+            = 0
+        ",
+    );
 }
 
 #[test]
@@ -388,8 +442,8 @@ fn perfettos_trace_processor_shows_streams_copies_markers_and_pauses() {
             -- A CPU is not shown as a GPU.
             SELECT name FROM process WHERE name IS NOT NULL ORDER BY 1
             = ./app
-            = GPU 1 the large one
-            = GPU 2 gfx1100
+            = GPU 0 the large one
+            = GPU 1 gfx1100
             SELECT c.name, c.ts, k.category, k.ts FROM flow JOIN slice c ON slice_out = c.id
                 JOIN slice k ON slice_in = k.id ORDER BY c.ts, k.ts, k.category
             = hipLaunchKernel | 1000 | kernel | 1200
@@ -404,10 +458,10 @@ fn perfettos_trace_processor_shows_streams_copies_markers_and_pauses() {
             = debug.bytes | "4096"
             = debug.clock | scaled
             = debug.copy | "4"
-            = debug.destination | GPU 2
+            = debug.destination | GPU 1
             = debug.engine | "2"
             = debug.function | hsa_amd_memory_async_copy
-            = debug.source | GPU 1
+            = debug.source | GPU 0
             = debug.submit | "1300"
             = debug.thread | "10"
             SELECT extract_arg(arg_set_id, 'debug.bandwidth_gb_s') FROM slice WHERE name = 'Fill'
@@ -442,16 +496,16 @@ fn perfettos_trace_processor_shows_streams_copies_markers_and_pauses() {
             ./app | Process ranges | marker | step | 1100 | 400
             ./app | Recording | recording | Not recorded | 1600 | 100
             ./app | Recording | recording | Not recorded | 1900 | 100
-            GPU 1 the large one | Copies device to device | copy | Copy device to device | 1400 | 50
-            GPU 1 the large one | Copies device to host | copy | Copy device to host | 1400 | 100
-            GPU 1 the large one | Copies host to device | copy | Copy host to device | 1250 | 100
-            GPU 1 the large one | Copies host to device | copy | Copy host to device | 1300 | 100
-            GPU 1 the large one | Fills | copy | Fill | 1500 | 10
-            GPU 1 the large one | Queue 2 | kernel | halved(unsigned int) | 1500 | 100
-            GPU 1 the large one | {null} | blit | __amd_rocclr_copyBuffer | 1300 | 100
-            GPU 1 the large one | {by_thread} | kernel | halved(unsigned int) | 1250 | 100
-            GPU 1 the large one | {uploads} | kernel | halved(unsigned int) | 1200 | 100
-            GPU 2 gfx1100 | Copies host to device | copy | Copy host to device | 1340 | 0"
+            GPU 0 the large one | Copies device to device | copy | Copy device to device | 1400 | 50
+            GPU 0 the large one | Copies device to host | copy | Copy device to host | 1400 | 100
+            GPU 0 the large one | Copies host to device | copy | Copy host to device | 1250 | 100
+            GPU 0 the large one | Copies host to device | copy | Copy host to device | 1300 | 100
+            GPU 0 the large one | Fills | copy | Fill | 1500 | 10
+            GPU 0 the large one | Queue 2 | kernel | halved(unsigned int) | 1500 | 100
+            GPU 0 the large one | {null} | blit | __amd_rocclr_copyBuffer | 1300 | 100
+            GPU 0 the large one | {by_thread} | kernel | halved(unsigned int) | 1250 | 100
+            GPU 0 the large one | {uploads} | kernel | halved(unsigned int) | 1200 | 100
+            GPU 1 gfx1100 | Copies host to device | copy | Copy host to device | 1340 | 0"
         )
     };
     let assert_slices = |out: &Path, expected: String| {

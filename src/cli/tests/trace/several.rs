@@ -192,7 +192,7 @@ fn csv_rows_have_their_process_host_and_trace() {
     let row = |start: u64, more: &str| {
         let end = start + 400;
         format!(
-            "\"KERNEL_DISPATCH\",\"Agent 1\",1,0,10,1,1,\"halved(unsigned int)\",1,{start},{end},512,16,24,0,106,256,2,1,1024,2,1,{more}"
+            "\"KERNEL_DISPATCH\",\"GPU 0\",1,0,10,1,1,\"halved(unsigned int)\",1,{start},{end},512,16,24,0,106,256,2,1,1024,2,1,{more}"
         )
     };
     let second_host = "\"b, \"\"host\"\"\",3";
@@ -207,7 +207,7 @@ fn csv_rows_have_their_process_host_and_trace() {
     let (start, end) = (1600 + LATER, 1700 + LATER);
     let copies = table("memory_copy_trace");
     assert!(copies[0].ends_with(",\"End_Timestamp\",\"Process_Id\",\"Host\",\"Trace\""));
-    let copy = "\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_DEVICE\",1,\"Agent 1\",\"Agent 2\",1";
+    let copy = "\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_DEVICE\",1,\"GPU 0\",\"GPU 1\",1";
     assert_eq!(copies[1], format!("{copy},1600,1700,4242,\"a host\",1"));
     assert_eq!(
         copies[3],
@@ -284,12 +284,12 @@ fn perfettos_trace_processor_keeps_processes_apart() {
         r#"
             SELECT p.name, t.name, s.name, s.ts, s.dur FROM slice s JOIN process_track t ON s.track_id = t.id
                 JOIN process p USING (upid) WHERE s.category IN ('kernel', 'copy') ORDER BY s.ts, 1
-            = GPU 1 gfx1100 (process 4242 on a host) | Copies device to device | Copy device to device | 1600 | 100
-            = GPU 1 gfx1100 (process 5000 on a host) | Copies device to device | Copy device to device | 1600 | 100
-            = GPU 1 gfx1100 (process 4242 on a host) | Queue 1 | halved(unsigned int) | 2000 | 400
-            = GPU 1 gfx1100 (process 5000 on a host) | Queue 1 | halved(unsigned int) | 2500 | 400
-            = GPU 1 gfx1100 (process 4242 on b, "host") | Copies device to device | Copy device to device | 5001600 | 100
-            = GPU 1 gfx1100 (process 4242 on b, "host") | Queue 1 | halved(unsigned int) | 5002200 | 400
+            = GPU 0 gfx1100 (process 4242 on a host) | Copies device to device | Copy device to device | 1600 | 100
+            = GPU 0 gfx1100 (process 5000 on a host) | Copies device to device | Copy device to device | 1600 | 100
+            = GPU 0 gfx1100 (process 4242 on a host) | Queue 1 | halved(unsigned int) | 2000 | 400
+            = GPU 0 gfx1100 (process 5000 on a host) | Queue 1 | halved(unsigned int) | 2500 | 400
+            = GPU 0 gfx1100 (process 4242 on b, "host") | Copies device to device | Copy device to device | 5001600 | 100
+            = GPU 0 gfx1100 (process 4242 on b, "host") | Queue 1 | halved(unsigned int) | 5002200 | 400
             SELECT p.name, tid, s.name, s.ts, s.dur FROM slice s JOIN thread_track t ON s.track_id = t.id
                 JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts, 1
             = ./app (process 4242 on a host) | 10 | hipLaunchKernel | 1500 | 200
@@ -323,12 +323,12 @@ fn perfettos_trace_processor_keeps_processes_apart() {
             = 5001500 | 5002200 | halved(unsigned int)
             SELECT p.name, c.ts, value FROM counter c JOIN process_counter_track t ON c.track_id = t.id
                 JOIN process p USING (upid) ORDER BY c.ts, 1
-            = GPU 1 gfx1100 (process 4242 on a host) | 1600 | 1
-            = GPU 1 gfx1100 (process 5000 on a host) | 1600 | 1
-            = GPU 1 gfx1100 (process 4242 on a host) | 2400 | 0
-            = GPU 1 gfx1100 (process 5000 on a host) | 2900 | 0
-            = GPU 1 gfx1100 (process 4242 on b, "host") | 5001600 | 1
-            = GPU 1 gfx1100 (process 4242 on b, "host") | 5002600 | 0
+            = GPU 0 gfx1100 (process 4242 on a host) | 1600 | 1
+            = GPU 0 gfx1100 (process 5000 on a host) | 1600 | 1
+            = GPU 0 gfx1100 (process 4242 on a host) | 2400 | 0
+            = GPU 0 gfx1100 (process 5000 on a host) | 2900 | 0
+            = GPU 0 gfx1100 (process 4242 on b, "host") | 5001600 | 1
+            = GPU 0 gfx1100 (process 4242 on b, "host") | 5002600 | 0
             -- Processes: three programs and the two GPUs of each. The ID of the second program 4242 is replaced.
             SELECT count(*), count(DISTINCT pid) FROM process WHERE upid != 0
             = 9 | 9
@@ -349,8 +349,8 @@ fn perfettos_trace_processor_keeps_processes_apart() {
             = ./app | 5000
             SELECT DISTINCT p.name FROM slice s JOIN process_track t ON s.track_id = t.id
                 JOIN process p USING (upid) WHERE s.category = 'kernel' ORDER BY 1
-            = GPU 1 gfx1100 (process 4242)
-            = GPU 1 gfx1100 (process 5000)
+            = GPU 0 gfx1100 (process 4242)
+            = GPU 0 gfx1100 (process 5000)
         ",
     );
 }

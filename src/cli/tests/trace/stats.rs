@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use tracefile::format::{
-    Agent, Dispatch, Kernel, MemoryCopy, NO_AGENT, Process, RECORD_SIZE, Record, agent, direction,
-    flag, kind, marker, named, stream,
+    Agent, Dispatch, Header, Kernel, MemoryCopy, NO_AGENT, Process, RECORD_SIZE, Record, agent,
+    direction, flag, kind, marker, named, stream,
 };
 use zerocopy::FromBytes;
 
@@ -99,7 +99,7 @@ fn text(text: &str) -> u32 {
 fn all_definitions() -> Records {
     let mut records = definitions();
     records.extend(texts(&TEXTS.map(|own| (text(own), own))));
-    records.push(with!(Agent::new(0, 0); what = agent::CPU).seal());
+    records.push(with!(Agent::new(0, 0); what = agent::CPU, number = 1).seal());
     for (id, name) in [(4, TEXTS[0]), (5, TEXTS[1]), (6, TEXTS[8])] {
         records.push(with!(Kernel::new(id, 0); name = text(name), agent = 1).seal());
     }
@@ -219,31 +219,31 @@ fn rows_with_the_same_total_are_in_the_order_of_their_names() {
 #[test]
 fn rows_are_kept_apart_by_agent_queue_stream_and_thread() {
     let dir = written("stats-by", &file(&records()));
-    // The group with the longest total time is first, and shares are of the group.
+    // Groups are in order, and shares are of the group.
     for (by, expected) in [
         (
             "agent",
-            "agent | node | host | name | total | share
-            first GPU | 1 | a host | void space::work<int>(int*) | 120 | 80
-            first GPU | 1 | a host | __amd_rocclr_copyBuffer | 30 | 20
-            GPU 2 gfx1100 | 2 | a host | void space::work<float>(float*) | 120 | 100",
+            "agent | gpu | node | host | name | total | share
+            GPU 0 first GPU | 0 | 1 | a host | void space::work<int>(int*) | 120 | 80
+            GPU 0 first GPU | 0 | 1 | a host | __amd_rocclr_copyBuffer | 30 | 20
+            GPU 1 gfx1100 | 1 | 2 | a host | void space::work<float>(float*) | 120 | 100",
         ),
         (
             "queue",
             "agent | queue | name | total | share
-            GPU 2 gfx1100 | 3 | void space::work<float>(float*) | 120 | 100
-            first GPU | 2 | void space::work<int>(int*) | 90 | 100
-            first GPU | 1 | __amd_rocclr_copyBuffer | 30 | 50
-            first GPU | 1 | void space::work<int>(int*) | 30 | 50",
+            GPU 0 first GPU | 1 | __amd_rocclr_copyBuffer | 30 | 50
+            GPU 0 first GPU | 1 | void space::work<int>(int*) | 30 | 50
+            GPU 0 first GPU | 2 | void space::work<int>(int*) | 90 | 100
+            GPU 1 gfx1100 | 3 | void space::work<float>(float*) | 120 | 100",
         ),
         (
             "stream",
             "stream | stream_name | name | total | share
-            4 | Stream 4 | void space::work<float>(float*) | 120 | 100
-            3 | Stream 3 of thread 77 | void space::work<int>(int*) | 90 | 100
             0 | no stream | __amd_rocclr_copyBuffer | 30 | 100
+            1 | NULL stream | void space::work<int>(int*) | 10 | 100
             2 | compute | void space::work<int>(int*) | 20 | 100
-            1 | NULL stream | void space::work<int>(int*) | 10 | 100",
+            3 | Stream 3 of thread 77 | void space::work<int>(int*) | 90 | 100
+            4 | Stream 4 | void space::work<float>(float*) | 120 | 100",
         ),
     ] {
         assert_stats(&dir, &format!("--by {by}"), "kernels", expected);
@@ -256,7 +256,7 @@ fn rows_are_kept_apart_by_agent_queue_stream_and_thread() {
     );
     let plain = shown(&dir, "--by queue,stream,process");
     for line in [
-        "\nprocess 4242 (app), first GPU, queue 1, compute\n",
+        "\nprocess 4242 (app), GPU 0 first GPU, queue 1, compute\n",
         "  __amd_rocclr_copyBuffer (blit)\n",
     ] {
         assert!(plain.contains(line), "{plain}");
@@ -268,7 +268,7 @@ fn groups_are_visible() {
     let dir = written("stats-groups", &file(&records()));
     let plain = shown(&dir, "--color=never --by=agent");
     let colored = shown(&dir, "--color=always --by=agent");
-    for label in ["first GPU", "GPU 2 gfx1100"] {
+    for label in ["GPU 0 first GPU", "GPU 1 gfx1100"] {
         assert!(plain.contains(&format!("\n\n{label}\n")), "{plain}");
         let bold = format!("\n\n\x1b[1m{label}\x1b[0m\n");
         assert!(colored.contains(&bold), "{colored}");
@@ -293,20 +293,20 @@ fn rows_of_several_files_add_up_unless_they_are_kept_apart_by_process() {
         ("", "null | null | null | null | 7 | 1240"),
         (
             "--by process",
-            "4242 | another host | null | null | 4 | 1120
-            4242 | a host | null | null | 3 | 120",
+            "4242 | a host | null | null | 3 | 120
+            4242 | another host | null | null | 4 | 1120",
         ),
         (
             "--by queue",
-            "4242 | another host | first GPU | 1 | 3 | 1030
-            4242 | a host | first GPU | 2 | 1 | 90
-            4242 | another host | first GPU | 2 | 1 | 90
-            4242 | a host | first GPU | 1 | 2 | 30",
+            "4242 | a host | GPU 0 first GPU | 1 | 2 | 30
+            4242 | a host | GPU 0 first GPU | 2 | 1 | 90
+            4242 | another host | GPU 0 first GPU | 1 | 3 | 1030
+            4242 | another host | GPU 0 first GPU | 2 | 1 | 90",
         ),
         (
             "--by agent",
-            "null | another host | first GPU | null | 4 | 1120
-            null | a host | first GPU | null | 3 | 120",
+            "null | a host | GPU 0 first GPU | null | 3 | 120
+            null | another host | GPU 0 first GPU | null | 4 | 1120",
         ),
     ] {
         let (report, _) = stats(&dir, &format!("b.trace {by}"));
@@ -320,15 +320,128 @@ fn rows_of_several_files_add_up_unless_they_are_kept_apart_by_process() {
         );
     }
     let plain = shown(&dir, "--by agent b.trace");
-    assert!(plain.contains("\nanother host, first GPU\n"), "{plain}");
+    assert!(
+        plain.contains("\nanother host, GPU 0 first GPU\n"),
+        "{plain}"
+    );
     // On one host, it is the same GPU.
     fs::copy(dir.join("a.trace"), dir.join("b.trace")).unwrap();
     let (report, _) = stats(&dir, "b.trace --by agent --top 1");
     assert_table(
         &elements(&report["kernels"])[..1],
         "process | host | agent | queue | calls | total
-        null | a host | first GPU | null | 6 | 240",
+        null | a host | GPU 0 first GPU | null | 6 | 240",
     );
+}
+
+#[test]
+fn gpus_with_the_same_number_in_two_processes_have_their_nodes() {
+    let dir = written("stats-visible", &file(&records()));
+    // The GPU of agent 2 is the first visible one of another process.
+    let mut records = definitions_of(5000, "a host");
+    records.retain(|record| u16::from(record[4]) != kind::AGENT);
+    let gpu = with!(Agent::new(2, 0); frequency = 1u64, name = 1, node = 2, number = 1);
+    records.push(gpu.seal());
+    records.push(run_in(1, 3, 1, (90, 100, 200)).seal());
+    fs::write(dir.join("b.trace"), file(&records)).unwrap();
+    let (report, _) = stats(&dir, "b.trace --by agent --gaps");
+    assert_table(
+        elements(&report["gpus"]),
+        "agent | gpu | node
+        GPU 0 first GPU | 0 | 1
+        GPU 1 gfx1100 | 1 | 2
+        GPU 0 gfx1100 | 0 | 2",
+    );
+    let mut named = self::records();
+    named.retain(|record| u16::from(record[4]) != kind::NAME);
+    fs::write(dir.join("a.trace"), file(&named)).unwrap();
+    let plain = shown(&dir, "b.trace --by agent");
+    let labels = plain.lines().filter(|line| line.starts_with("GPU"));
+    assert_eq!(
+        labels.collect::<Vec<_>>(),
+        [
+            "GPU 0 gfx1100 (node 1)",
+            "GPU 0 gfx1100 (node 2)",
+            "GPU 1 gfx1100"
+        ]
+    );
+}
+
+#[test]
+fn only_selected_records_are_in_the_tables() {
+    let dir = written("stats-selected", &trace());
+    let kernels = |selection: &str, expected: &str| {
+        assert_stats(
+            &dir,
+            selection,
+            "kernels",
+            &format!("name | calls | total\n{expected}"),
+        );
+    };
+    kernels("--kernel ^halved", "halved(unsigned int) | 2 | 3000");
+    kernels("--kernel ^halved$ --short-names", "halved | 2 | 3000");
+    kernels(
+        "--kernel-exclude-regex says --exclude-kernel ^kernel_",
+        "halved(unsigned int) | 2 | 3000
+        (unknown kernel) | 1 | 100",
+    );
+    // Two kernels end in the first window, and one is in the second. The trace starts at 1000 ns.
+    kernels(
+        "--kernel halved --kernel unknown --time 1500ns..2.1us --time 10us..10.05us",
+        "halved(unsigned int) | 2 | 3000
+        (unknown kernel) | 1 | 100",
+    );
+    let (report, _) = stats(&dir, "--time 1.9us..2us --api");
+    assert_table(
+        elements(&report["api"]),
+        "name | calls | total
+        hipLaunchKernel | 1 | 1200",
+    );
+    assert_eq!(report["dispatches"], 2);
+    // The windows of several traces are relative to the start of the first.
+    let later = Header::new(4243, 1_000_000_000, 2000, STARTED_UNIX + 1000);
+    let mut records = definitions_of(4243, "a host");
+    records.push(timed(dispatch(1, 0, 1, 1, 0), 2000, 2600, 2700).seal());
+    fs::write(dir.join("b.trace"), file_with(&later, &records)).unwrap();
+    kernels(
+        "b.trace --time 1.6us..1.61us",
+        "halved(unsigned int) | 3 | 3100",
+    );
+
+    for (selection, status, message) in [
+        (
+            "--kernel none",
+            1,
+            "the trace has no such kernels: change --kernel, ",
+        ),
+        (
+            "--api --time 1s..",
+            1,
+            "the trace has no API calls at these times: change --time",
+        ),
+        (
+            "--gaps --kernel halved",
+            2,
+            "the gaps are between all kernels: request",
+        ),
+        (
+            "--gaps --time ..1s --time 2s..",
+            2,
+            "the gaps are between kernels of one window",
+        ),
+        (
+            "--time 1..2",
+            2,
+            "1 has no unit: add ns, us, ms, s, min or h",
+        ),
+        ("--kernel (", 2, "regex parse error"),
+    ] {
+        let run = devprof(&dir, &format!("stats a.trace {selection}"));
+        assert_eq!(run.status, status, "{selection}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{selection}: {}", run.stderr);
+    }
+    let (report, _) = stats(&dir, "--gaps --time 20us..");
+    assert_eq!(report["gaps"][0]["busy"], 10 * (GRAPH - 100));
 }
 
 #[test]
@@ -342,8 +455,8 @@ fn copies_of_several_hosts_have_their_host() {
         &["name", "source", "destination", "host", "calls"],
     ));
     for row in [
-        "host_to_device | CPU 0 | first GPU | a host | 2",
-        "host_to_device | CPU 0 | first GPU | another host | 2",
+        "host_to_device | CPU 0 | GPU 0 first GPU | a host | 2",
+        "host_to_device | CPU 0 | GPU 0 first GPU | another host | 2",
         // The kernels that copy have no source and no destination, and add up.
         "__amd_rocclr_copyBuffer | null | null | null | 2",
     ] {
@@ -353,17 +466,17 @@ fn copies_of_several_hosts_have_their_host() {
 
     let plain = shown(&dir, "--copies --by=agent b.trace");
     for row in [
-        "host to device, CPU 0 to GPU 2 gfx1100 on a host",
-        "host to device, CPU 0 to GPU 2 gfx1100 on another host",
-        "fill, GPU 2 gfx1100 on another host",
-        "__amd_rocclr_copyBuffer (blit), first GPU on another host",
+        "host to device, CPU 0 to GPU 1 gfx1100 on a host",
+        "host to device, CPU 0 to GPU 1 gfx1100 on another host",
+        "fill, GPU 1 gfx1100 on another host",
+        "__amd_rocclr_copyBuffer (blit), GPU 0 first GPU on another host",
     ] {
         assert_eq!(plain.matches(&format!("  {row}\n")).count(), 1, "{plain}");
     }
     // The group has the host.
     assert!(!shown(&dir, "--copies --by=process b.trace").contains(" on a host\n"));
     let csv = shown(&dir, "--copies --csv b.trace");
-    let end = "\"first GPU\",\"GPU 2 gfx1100\",\"another host\"\n";
+    let end = "\"GPU 0 first GPU\",\"GPU 1 gfx1100\",\"another host\"\n";
     assert_eq!(csv.matches(end).count(), 1, "{csv}");
     assert_eq!(csv.lines().count(), 1 + 2 * 4 + 1);
 }
@@ -398,8 +511,8 @@ fn api_calls_and_markers_have_the_same_statistics() {
         "api",
         "name | stream_name | thread_name | total
         hipMalloc | no stream | thread 10 (worker) | 100
-        hipLaunchKernel | compute | thread 10 (worker) | 30
-        hipLaunchKernel | NULL stream | thread 10 (worker) | 10",
+        hipLaunchKernel | NULL stream | thread 10 (worker) | 10
+        hipLaunchKernel | compute | thread 10 (worker) | 30",
     );
     // A point in time has no duration.
     let plain = shown(&dir, "--markers");
@@ -418,21 +531,21 @@ fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
     assert_table(
         elements(&report["copies"]),
         "name | source | destination | calls | bytes | mean_size | total | median | bandwidth
-        host_to_device | CPU 0 | first GPU | 2 | 4000 | 2000 | 40 | 20 | 100000000000
+        host_to_device | CPU 0 | GPU 0 first GPU | 2 | 4000 | 2000 | 40 | 20 | 100000000000
         __amd_rocclr_copyBuffer | null | null | 1 | null | null | 30 | 30 | null
-        host_to_device | CPU 0 | GPU 2 gfx1100 | 1 | 500 | 500 | 10 | 10 | 50000000000
-        device_to_device | first GPU | GPU 2 gfx1100 | 1 | 64 | 64 | 5 | 5 | 12800000000
-        fill | null | GPU 2 gfx1100 | 1 | 4096 | 4096 | 0 | 0 | null",
+        host_to_device | CPU 0 | GPU 1 gfx1100 | 1 | 500 | 500 | 10 | 10 | 50000000000
+        device_to_device | GPU 0 first GPU | GPU 1 gfx1100 | 1 | 64 | 64 | 5 | 5 | 12800000000
+        fill | null | GPU 1 gfx1100 | 1 | 4096 | 4096 | 0 | 0 | null",
     );
     let (report, _) = stats(&dir, "--copies --by agent");
-    assert_eq!(report["copies"][1]["destination"], "first GPU");
+    assert_eq!(report["copies"][1]["destination"], "GPU 0 first GPU");
     let (report, _) = stats(&dir, "--copies --by stream");
     let rows = elements(&report["copies"]);
     assert_table(
-        [&rows[0], &rows[4]],
+        &rows[..2],
         "stream_name | name
-        compute | host_to_device
-        no stream | __amd_rocclr_copyBuffer",
+        no stream | __amd_rocclr_copyBuffer
+        compute | host_to_device",
     );
     let text = shown(&dir, "--csv --copies");
     let lines: Vec<&str> = text.lines().collect();
@@ -442,12 +555,12 @@ fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
     assert_eq!(
         lines[1],
         "\"MEMORY_COPY_HOST_TO_DEVICE\",2,40,20.000000,47.058824,10,30,14.142136,20.0,4000,\
-        100000000000,\"CPU 0\",\"first GPU\",\"a host\""
+        100000000000,\"CPU 0\",\"GPU 0 first GPU\",\"a host\""
     );
     assert!(lines[5].starts_with("\"MEMORY_FILL\",1,0,"), "{text}");
     let plain = shown(&dir, "--copies");
     assert!(
-        plain.contains("  host to device, CPU 0 to GPU 2 gfx1100\n"),
+        plain.contains("  host to device, CPU 0 to GPU 1 gfx1100\n"),
         "{plain}"
     );
 
@@ -536,9 +649,9 @@ fn gaps_are_counted_where_nothing_can_have_run() {
     assert_table(
         elements(&report["gaps"]),
         "agent | queue | busy | active | calls | total | mean | median | max | uncounted | late | idle_share
-        GPU 1 gfx1100 | 1 | 520 | 600 | 3 | 80 | 26.666666667 | 20 | 50 | 1 | 0 | 13.333333333
-        GPU 1 gfx1100 | 2 | 299 | 300 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0.333333333
-        GPU 2 gfx1100 | 3 | 1000 | 1000 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0",
+        GPU 0 gfx1100 | 1 | 520 | 600 | 3 | 80 | 26.666666667 | 20 | 50 | 1 | 0 | 13.333333333
+        GPU 0 gfx1100 | 2 | 299 | 300 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0.333333333
+        GPU 1 gfx1100 | 3 | 1000 | 1000 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0",
     );
     // Both kernels have the same base name, and are one row.
     assert_table(
@@ -557,20 +670,20 @@ fn gaps_are_counted_where_nothing_can_have_run() {
     assert_table(
         elements(&report["gpus"]),
         "agent | busy | active
-        GPU 1 gfx1100 | 579 | 600
-        GPU 2 gfx1100 | 1000 | 1000",
+        GPU 0 gfx1100 | 579 | 600
+        GPU 1 gfx1100 | 1000 | 1000",
     );
     let plain = shown(&dir, "--gaps");
     let expected = "\
-GPU 1 gfx1100, queue 1: idle 13.3 % of 600 ns, 3 gaps, median 20 ns, 1 not counted
+GPU 0 gfx1100, queue 1: idle 13.3 % of 600 ns, 3 gaps, median 20 ns, 1 not counted
    1  50 ns  50 ns   50 ns    50 ns   62.5 %  void space::work<float>(float*)
    2  30 ns  15 ns   15 ns    20 ns   37.5 %  void space::work<int>(int*)
 ";
     assert!(plain.contains(expected), "{plain}");
     // The busy time of the first GPU does not contain its uncounted gap.
     let busy = "\n
-GPU 1 gfx1100: busy 96.5 % of 600 ns, 1 gap not counted
-GPU 2 gfx1100: busy 100.0 % of 1.000 µs
+GPU 0 gfx1100: busy 96.5 % of 600 ns, 1 gap not counted
+GPU 1 gfx1100: busy 100.0 % of 1.000 µs
 ";
     assert!(plain.ends_with(busy), "{plain}");
 }
@@ -724,7 +837,7 @@ fn copies_and_markers_have_shares_and_deviations() {
     for (option, row) in [
         (
             "--copies",
-            "14.1 ns 47.1 % host to device, CPU 0 to first GPU",
+            "14.1 ns 47.1 % host to device, CPU 0 to GPU 0 first GPU",
         ),
         ("--markers", "14.14 ns 28.6 % step"),
     ] {

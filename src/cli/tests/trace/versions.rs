@@ -38,6 +38,14 @@ fn stats_and_exports_read_version_1() {
         scale(int*, int) | 132130",
     );
 
+    // The number of the GPU is not recorded, its node is.
+    let by_agent = run(&dir, "stats --by agent a.trace");
+    assert!(
+        by_agent.text().contains("\nAgent 1 gfx1100\n"),
+        "{}",
+        by_agent.text()
+    );
+
     let rows = csv::Reader::from_path(export(&dir, "out.csv")).unwrap();
     let rows: Vec<_> = rows.into_records().map(Result::unwrap).collect();
     let column = |n: usize| rows.iter().map(|row| row[n].to_owned()).collect::<Vec<_>>();

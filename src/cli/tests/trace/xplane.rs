@@ -30,7 +30,7 @@ fn stream_trace() -> Vec<u8> {
         (24, "hipMemcpyAsync"),
         (25, "gfx90a:sramecc+"),
     ]));
-    records.push(with!(Agent::new(CPU.into(), 0); what = agent::CPU).seal());
+    records.push(with!(Agent::new(CPU.into(), 0); what = agent::CPU, number = 1).seal());
     records.push(with!(Agent::new(2, 0); name = 25, compute_units = 104).seal());
     records.extend(streams(&[(1, stream::NULL, 0), (2, stream::CREATED, 0)]));
     records.push(name(named::THREAD, 10, 22));

@@ -72,6 +72,7 @@ impl Recorder {
                 record.product = self.file.text(product).into();
             }
             record.node = found.node.into();
+            record.number = (found.number + 1).into();
             record.compute_units = found.compute_units.into();
             record.what = if found.is_gpu {
                 format::agent::GPU

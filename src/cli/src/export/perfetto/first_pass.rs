@@ -1,10 +1,9 @@
 //! Data that must be known before the output is written: the number of dispatches and copies of each API call, and the
 //! names that the program gives. Their records may follow the records of the slices and tracks that need them.
 
-use crate::trace_reader::{self, Record};
+use crate::trace_reader::{self, Record, Request};
 use std::collections::HashMap;
 use std::path::Path;
-use tracefile::Tables;
 
 /// Numbers of dispatches or copies by API call, in most cases in one byte per call.
 #[derive(Default)]
@@ -54,20 +53,15 @@ pub struct FirstPass {
 
 impl FirstPass {
     /// `number` is the number of the trace, from 0.
-    pub fn read(path: &Path, number: u32) -> anyhow::Result<FirstPass> {
+    pub fn read(path: &Path, request: Request, number: u32) -> anyhow::Result<FirstPass> {
         let mut first = FirstPass::default();
         first.flows.trace = number.into();
-        // Only for the texts of names.
-        let mut tables = Tables::default();
-        trace_reader::each_record(path, |item| match item {
+        // Damage is reported in the second pass.
+        trace_reader::each_record(path, request, |record, trace| match record {
             Record::Dispatch(dispatch) => first.flows.dispatches.add(dispatch.correlation.get()),
             Record::Copy(copy) => first.flows.copies.add(copy.correlation.get()),
-            Record::Text(_) => {
-                // Damage is reported in the second pass.
-                let _ = tables.take(item);
-            }
             Record::Name(name) => {
-                if let Some(text) = tables.text(name.text.get()) {
+                if let Some(text) = trace.tables.text(name.text.get()) {
                     let object = (name.what.get(), name.head.id.get());
                     first.names.insert(object, text.to_owned());
                 }

@@ -1,13 +1,14 @@
-//! The traces of an export: their processes, and the time line that they share.
+//! The traces of a command: their processes, and the time line that they share.
 //!
 //! The times of a trace are of its host's system clock, which counts from the boot of the host. The traces of a host
 //! have the same clock. The clocks of several hosts are aligned by their realtime clocks, which the runtime reads
 //! together with the system clock when a trace starts. The time line is the system clock of the host that booted first,
 //! because then no time is negative.
 
+use super::{Request, Selection};
 use crate::exit::usage;
+use crate::names::Naming;
 use crate::outfile;
-use crate::trace_reader;
 use anyhow::Result;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,12 +25,14 @@ const MAX_ADJUSTMENT: u64 = 1_000_000_000;
 /// clocks are less exact.
 const MAX_DIFFERENCE: u64 = 1_000_000;
 
-/// A trace to export.
+/// A trace to read.
 #[derive(Clone, Debug)]
 pub struct Input {
     pub path: PathBuf,
     /// Nanoseconds to add to its times.
     pub shift: u64,
+    /// When the first trace started, on the common time line. `None` if there is only one trace.
+    pub origin: Option<u64>,
     /// If there are several traces.
     pub member: Option<Member>,
 }
@@ -48,6 +51,15 @@ pub struct Member {
 }
 
 impl Input {
+    /// The request for the selected records.
+    pub fn request<'a>(&self, selection: &'a Selection, naming: Naming) -> Request<'a> {
+        Request {
+            shift: self.shift,
+            origin: self.origin,
+            ..Request::new(selection, naming)
+        }
+    }
+
     /// The number of the trace in the output, from 1.
     pub fn number(&self) -> u32 {
         self.member.as_ref().map_or(1, |member| member.number)
@@ -81,11 +93,15 @@ struct Start {
 }
 
 impl Start {
+    /// In nanoseconds of the system clock.
+    fn started(&self) -> u64 {
+        let ticks = self.header.started.get();
+        super::nanoseconds(ticks, self.header.frequency.get())
+    }
+
     /// When the system clock was 0, in nanoseconds since 1970.
     fn boot(&self) -> i128 {
-        let ticks = self.header.started.get();
-        let started = trace_reader::nanoseconds(ticks, self.header.frequency.get());
-        i128::from(self.header.started_unix.get()) - i128::from(started)
+        i128::from(self.header.started_unix.get()) - i128::from(self.started())
     }
 
     /// Whether both traces have the same system clock.
@@ -108,6 +124,7 @@ impl Inputs {
             let only = Input {
                 path: path.clone(),
                 shift: 0,
+                origin: None,
                 member: None,
             };
             return Ok(Inputs {
@@ -128,6 +145,9 @@ impl Inputs {
         }
         check_repetition(&paths, &starts)?;
         let (shifts, clocks) = shifts(&starts);
+        let started = starts.iter().zip(&shifts);
+        let origin = started.map(|(start, shift)| start.started().saturating_add(*shift));
+        let origin = origin.min();
         let mut hosts = HashMap::new();
         for start in &starts {
             let next = hosts.len() as u32 + 1;
@@ -139,6 +159,7 @@ impl Inputs {
         let all = all.map(|(((number, path), start), shift)| Input {
             path,
             shift,
+            origin,
             member: Some(Member {
                 number,
                 pid: start.header.pid.get(),
@@ -167,7 +188,7 @@ fn start(path: &Path) -> Result<Start> {
             path.display()
         )));
     }
-    let (header, host) = trace_reader::header_and_host(path)?;
+    let (header, host) = super::header_and_host(path)?;
     Ok(Start {
         header,
         host: host.map(Rc::from),
