@@ -16,6 +16,7 @@ use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, StartError, usage};
 use crate::gpus;
 use crate::locate::{Component, find_in_path};
+use crate::run_log::device_code;
 use crate::run_log::journal::Journal;
 use crate::run_log::saved;
 use anyhow::Context;
@@ -202,7 +203,7 @@ fn failure(
     }
     let is_lost = !journal.lost.is_empty()
         || journal.overwritten().next().is_some()
-        || journal.cut_off().next().is_some();
+        || device_code::has_lost_counts(journal);
     is_lost.then_some(Outcome::Incomplete)
 }
 

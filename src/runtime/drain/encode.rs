@@ -533,11 +533,17 @@ mod tests {
             let mut data = Vec::new();
             let mut expected = Vec::new();
             let mut functions = Vec::new();
+            // A counter belongs to one function.
+            let mut next = 0;
             for n in 0..random(12) {
+                let first = next + random(4);
+                if first >= total {
+                    break;
+                }
                 functions.push(format!("function_{round}_{n}"));
                 let name = name_ref(&functions[n as usize]);
-                let first = random(total);
-                let count = 1 + random(total - first);
+                let count = 1 + random((total - first).min(10));
+                next = first + count;
                 let has_uniform = format.has_uniform && random(3) > 0;
                 let record_start = data_start + n * format.record as u64;
                 let mut bytes = vec![0xee; format.record];

@@ -1,6 +1,6 @@
 //! The code objects in the programs and libraries of a run.
 
-use super::journal::Journal;
+use super::journal::{Journal, Process};
 use crate::gpus;
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,6 +21,23 @@ pub fn binaries(journal: &Journal) -> Vec<PathBuf> {
         found if found.is_empty() => programs.into_iter().cloned().collect(),
         found => found,
     }
+}
+
+/// Whether processes that were cut off certainly had counts: they wrote a profile before, or their programs or libraries have
+/// instrumented code. Others may have loaded only code that is not instrumented.
+pub fn has_lost_counts(journal: &Journal) -> bool {
+    let cut_off: BTreeSet<Process> = journal.cut_off().collect();
+    let programs = cut_off
+        .iter()
+        .filter_map(|process| journal.programs.get(process));
+    let libraries = journal.libraries(|process| cut_off.contains(&process));
+    let has_written = cut_off
+        .iter()
+        .any(|process| journal.writers.contains(process));
+    has_written
+        || !DeviceCode::find(&programs.chain(libraries).collect())
+            .files
+            .is_empty()
 }
 
 /// Why device code does not count.
