@@ -112,10 +112,10 @@
 // LOST: exit 3
 // QUIET:      devprof: lost the counters of a code object on gfx1100: {{.*}}gone
 // QUIET:      devprof: lost: the counters of a code object on gfx1100: {{.*}}gone
-// QUIET-NOT:  devprof:
+// QUIET-NOT:  {{^}}devprof:
 // QUIET:      exit 3
 // QUIET-OVER:     devprof: 2 processes overwrote over/gfx1100.y.profraw, {{.*}}--profile
-// QUIET-OVER-NOT: devprof:
+// QUIET-OVER-NOT: {{^}}devprof:
 // QUIET-OVER:     exit 3
 // NOTHING: devprof: no counters were collected: no device code was loaded (1 process ran)
 // UNCOUNTED: devprof: no counters were collected: the program's code object is not instrumented
@@ -167,7 +167,7 @@
 // ASAN-CHILD: devprof: no counters were collected: no device code was loaded (2 processes ran)
 //
 // Statistics after the run, and a trace of two processes in one exported file. Nothing else stays.
-// RUN: mkdir exported && %devprof run -q --profile exported/ --stats ./a > stats.out 2> stats.err && not grep devprof: stats.err
+// RUN: mkdir exported && %devprof run -q --profile exported/ --stats ./a > stats.out 2> stats.err && not grep ^devprof: stats.err
 // RUN: FileCheck %s --check-prefix=STATS < stats.out
 // RUN: %devprof run --profile exported/ --trace traces/x.json --stats --trace-api sh -c './a; ./a' > export.out 2> export.err
 // RUN: FileCheck %s --check-prefix=EXPORT < export.err && FileCheck %s --check-prefix=STATS2 < export.out

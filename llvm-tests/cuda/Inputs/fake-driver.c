@@ -572,6 +572,9 @@ static char *choose(const char *code, size_t *size) {
         const Elf64_Ehdr *header = (void *)code;
         const Elf64_Shdr *sections = (void *)(code + header->e_shoff);
         *size = header->e_shoff + header->e_shnum * sizeof *sections;
+        // As the real driver, the complete file: the program headers are its end.
+        if (header->e_phnum && header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > *size)
+            *size = header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr);
         for (int n = 0; n < header->e_shnum; n++)
             if (sections[n].sh_type != SHT_NOBITS && sections[n].sh_offset + sections[n].sh_size > *size)
                 *size = sections[n].sh_offset + sections[n].sh_size;
