@@ -18,8 +18,8 @@ use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
 use crate::llvm::{self, Llvm, Tool};
 use crate::paths::Found;
-use crate::readable::plural;
-use crate::{outfile, parallel, progress};
+use crate::readable::{and_more, plural};
+use crate::{outfile, parallel, paths, progress};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -209,13 +209,9 @@ pub fn merge(
     };
     found.missing.iter().for_each(|what| losses.add(what));
     if let Some(first) = found.related.first() {
-        let more = match found.related.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
         (losses.report)(Diagnostic::note(format!(
-            "{}{more}: included, because the program wrote them next to its host profile",
-            first.display()
+            "{}: included, because the program wrote them next to its host profile",
+            and_more(first, found.related.len())
         )));
     }
     let mut inputs = Inputs::default();
@@ -319,11 +315,10 @@ pub fn merge(
 
 /// The directories of files.
 pub fn directories(files: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let directory = |file: &PathBuf| match file.parent() {
-        Some(dir) if dir != Path::new("") => dir.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    files.iter().map(directory).collect()
+    files
+        .iter()
+        .map(|file| paths::directory(file).to_owned())
+        .collect()
 }
 
 /// Leaves out profiles of LLVM's runtime that duplicate devprof's. Returns a warning if there are any.

@@ -42,6 +42,14 @@ pub fn read_profiles(file: &mut File, size: u64, to: &mut Vec<u8>) -> anyhow::Re
     Ok(())
 }
 
+/// The directory that a file is in: `.` if its path has only a name.
+pub fn directory(file: &Path) -> &Path {
+    match file.parent() {
+        Some(dir) if dir != Path::new("") => dir,
+        _ => Path::new("."),
+    }
+}
+
 /// The files that a directory stands for.
 pub struct Kind {
     /// For messages: "no NAME in this directory tree".

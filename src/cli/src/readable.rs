@@ -101,6 +101,14 @@ pub fn listed(paths: &[PathBuf]) -> String {
     names.join(", ")
 }
 
+/// The first of a number of files: `a`, or `a and 2 more`.
+pub fn and_more(first: &Path, number: usize) -> String {
+    match number.saturating_sub(1) {
+        0 => first.display().to_string(),
+        more => format!("{} and {more} more", first.display()),
+    }
+}
+
 /// The path, quoted for a shell if necessary.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();

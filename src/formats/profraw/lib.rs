@@ -11,5 +11,5 @@ pub mod reader;
 
 pub use reader::{
     CounterRanges, Error, Layout, Record, binary_ids, counter_ranges, counts_in, end, end_of_file,
-    records,
+    hex, records,
 };

@@ -162,6 +162,11 @@ impl Layout {
     }
 }
 
+/// An id in hexadecimal.
+pub fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The ids in [`Layout::binary_ids`], in hexadecimal. Each one is its length and its bytes, padded to a multiple of 8.
 pub fn binary_ids(mut bytes: &[u8]) -> Vec<String> {
     let mut ids = Vec::new();
@@ -170,7 +175,7 @@ pub fn binary_ids(mut bytes: &[u8]) -> Vec<String> {
         let Some(id) = rest.get(..length).filter(|id| !id.is_empty()) else {
             break;
         };
-        ids.push(id.iter().map(|byte| format!("{byte:02x}")).collect());
+        ids.push(hex(id));
         bytes = rest.get(length.next_multiple_of(8)..).unwrap_or_default();
     }
     ids

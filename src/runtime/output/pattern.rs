@@ -156,7 +156,7 @@ pub fn expand(pattern: &[u8], values: &Values, object: ObjectId) -> Destination 
         return named(pattern, None);
     }
     let build_id = match object.build_id {
-        Some(id) => id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Some(id) => profraw::hex(id),
         None => object.fingerprint.to_string(),
     };
     let substitutions = Substitutions {

@@ -3,6 +3,7 @@
 use super::profile::named;
 use crate::paths::{self, Found, Kind};
 use anyhow::{Context, Result};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
@@ -31,59 +32,71 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Found> {
         }
     }
     let mut found = paths::expand(&all, &RAW);
-    let named: Vec<PathBuf> = all.into_iter().filter(|path| !path.is_dir()).collect();
-    let of_hosts: Vec<_> = named.iter().map(|path| (path, of_devices(path))).collect();
-    for path in of_hosts.iter().flat_map(|(_, profiles)| profiles) {
-        found.add_related(path);
-    }
+    let of_devices = OfDevices::of(all.iter().filter(|path| !path.is_dir()));
+    let in_order = all.iter().filter_map(|path| of_devices.0.get(path));
+    in_order.flatten().for_each(|path| found.add_related(path));
     let missing = &mut found.missing;
     found.files.retain(|path| {
-        let error = fs::metadata(path).err();
+        let Err(error) = fs::metadata(path) else {
+            return true;
+        };
         // Host code that is not instrumented writes no profile.
-        let has_devices =
-            |(host, profiles): &(&PathBuf, Vec<PathBuf>)| *host == path && !profiles.is_empty();
-        let error = error.filter(|_| !of_hosts.iter().any(has_devices));
-        if error.is_none() && !path.exists() {
-            return false;
+        if !of_devices.0.contains_key(path) {
+            missing.push(format!("{}: {error}", path.display()));
         }
-        missing.extend(
-            error
-                .iter()
-                .map(|error| format!("{}: {error}", path.display())),
-        );
-        error.is_none()
+        false
     });
     Ok(found)
 }
 
-/// The profiles of devices next to a host's profile: `gfx1100.NAME` and `gfx1100.1.NAME`, sorted.
-fn of_devices(host: &Path) -> Vec<PathBuf> {
-    let name = match (named(host), host.file_name().and_then(OsStr::to_str)) {
-        (None, Some(name)) => name,
-        _ => return Vec::new(),
-    };
-    let dir = match host.parent() {
-        Some(dir) if dir != Path::new("") => dir,
-        _ => Path::new("."),
-    };
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let is_of_device = |entry: &String| {
-        let before = entry
-            .strip_suffix(name)
-            .and_then(|rest| rest.strip_suffix('.'));
-        before.is_some_and(|before| {
-            let (arch, number) = before.split_once('.').unwrap_or((before, "0"));
-            named(Path::new(arch)).is_some_and(|found| found.to_string() == arch)
-                && number.bytes().all(|byte| byte.is_ascii_digit())
-        })
-    };
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(is_of_device).collect();
-    names.sort();
-    names
-        .into_iter()
-        .map(|name| host.with_file_name(name))
-        .collect()
+/// The profiles of devices next to the profiles of hosts that have any, sorted: `gfx1100.NAME` and `gfx1100.1.NAME`.
+struct OfDevices(BTreeMap<PathBuf, Vec<PathBuf>>);
+
+impl OfDevices {
+    /// Reads the directory of each file once.
+    fn of<'a>(files: impl Iterator<Item = &'a PathBuf>) -> OfDevices {
+        let mut found = BTreeMap::new();
+        let mut directories: HashMap<&Path, HashMap<OsString, Vec<OsString>>> = HashMap::new();
+        for host in files.filter(|path| named(path).is_none()) {
+            let dir = paths::directory(host);
+            let by_host = directories.entry(dir).or_insert_with(|| by_host(dir));
+            let own = host.file_name().and_then(|name| by_host.get(name));
+            if let Some(names) = own {
+                let mut profiles: Vec<PathBuf> =
+                    names.iter().map(|name| host.with_file_name(name)).collect();
+                profiles.sort();
+                found.insert(host.clone(), profiles);
+            }
+        }
+        OfDevices(found)
+    }
+}
+
+/// The names of a directory's profiles of devices, by the names of their host's profiles.
+fn by_host(dir: &Path) -> HashMap<OsString, Vec<OsString>> {
+    let mut found: HashMap<OsString, Vec<OsString>> = HashMap::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let Some((arch, rest)) = name.split_once('.') else {
+            continue;
+        };
+        if named(Path::new(arch)).is_none_or(|found| found.to_string() != arch) {
+            continue;
+        }
+        // The number of a device is not a part of the host's name, but a host's name can begin with one.
+        let numbered = rest
+            .split_once('.')
+            .filter(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()));
+        for host in numbered.map(|(_, host)| host).into_iter().chain([rest]) {
+            found
+                .entry(host.into())
+                .or_default()
+                .push(name.clone().into());
+        }
+    }
+    found
 }
 
 /// The lines of a list, without empty lines and comments (`#`).
@@ -124,6 +137,7 @@ mod tests {
         let error = expand(&[argument("none")]).unwrap_err().to_string();
         assert!(error.contains("cannot read the list"), "{error}");
     }
+
     #[test]
     fn the_name_of_a_host_profile_means_the_profiles_of_devices_too() {
         let dir = tempfile::tempdir().unwrap();

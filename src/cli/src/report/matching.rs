@@ -5,7 +5,7 @@ use super::notes::Notes;
 use super::objects::ObjectGroup;
 use crate::llvm::Tool;
 use crate::merge::Output;
-use crate::readable::{listed, plural};
+use crate::readable::{and_more, listed, plural};
 use crate::run_log::saved;
 use crate::{names, parallel};
 use anyhow::{Context, bail};
@@ -101,11 +101,7 @@ impl Unused<'_> {
 
     /// The files of the profile.
     fn files(&self) -> String {
-        let first = self.output.first.display();
-        match self.output.files {
-            1 => first.to_string(),
-            all => format!("{first} and {} more", all - 1),
-        }
+        and_more(&self.output.first, self.output.files)
     }
 
     /// How many functions it has, and the first.
@@ -120,6 +116,12 @@ fn unused<'a>(
     column: &ObjectGroup<'a>,
     profdata: &Tool,
 ) -> anyhow::Result<(Vec<Unused<'a>>, bool)> {
+    let candidates = column.others.iter().chain(&column.unmatched);
+    let candidates: Vec<&Output> = candidates.copied().collect();
+    // Usually each profile is of one object, and the objects need not be read for that.
+    if candidates.is_empty() {
+        return Ok((Vec::new(), true));
+    }
     let mut compiled: HashMap<u64, Vec<u64>> = HashMap::new();
     for (object, _) in &column.objects {
         // Objects that cannot be read are reported later.
@@ -133,8 +135,6 @@ fn unused<'a>(
     let others = column.others.map(|output| &*output.path);
     let has_own = |profile: &Option<&Path>| profile.is_some() && *profile != others;
     let mut is_used = column.objects.iter().any(|(_, profile)| has_own(profile));
-    let candidates = column.others.iter().chain(&column.unmatched);
-    let candidates: Vec<&Output> = candidates.copied().collect();
     let profiled = parallel::map(&candidates, |output| functions(profdata, &output.path));
     let mut unused = Vec::new();
     for (output, profiled) in candidates.into_iter().zip(profiled) {

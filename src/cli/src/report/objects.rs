@@ -57,7 +57,6 @@ fn build_id(path: &Path) -> Option<String> {
 }
 
 /// The code objects of an architecture, or the binaries with host code. Each becomes a column of the report.
-#[derive(Default)]
 pub struct ObjectGroup<'a> {
     pub name: String,
     pub host: bool,

@@ -1,6 +1,7 @@
 //! The directory of a report. It is created or replaced only when the report is complete. An existing directory is
 //! replaced only if it has no files except for those of an earlier report.
 
+use crate::paths;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::fs;
@@ -63,10 +64,7 @@ fn relative(path: &Path, dir: &Path) -> String {
 pub fn replace(dir: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let failed = || format!("cannot write {}", dir.display());
-    let parent = match dir.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let parent = paths::directory(dir);
     fs::create_dir_all(parent).with_context(failed)?;
     let temporary = tempfile::Builder::new()
         .prefix(".devprof-report-")

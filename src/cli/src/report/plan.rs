@@ -25,22 +25,28 @@ impl ArchProfiles {
             .and_then(|id| self.by_build.get(id));
         own.or(self.others.as_ref()).map(|output| &*output.path)
     }
+}
 
-    /// A column of the report, in which these profiles have the counts.
-    fn column<'a>(&'a self, name: &str, objects: Vec<&'a Object>) -> ObjectGroup<'a> {
-        let ids: BTreeSet<_> = objects
+/// A column of the report. Without profiles, its objects did not run.
+fn column<'a>(
+    name: &str,
+    objects: Vec<&'a Object>,
+    profiles: Option<&'a ArchProfiles>,
+) -> ObjectGroup<'a> {
+    let ids = objects.iter().filter_map(|own| own.build_id.as_ref());
+    let ids: BTreeSet<&String> = ids.collect();
+    let by_build = profiles.iter().flat_map(|profiles| &profiles.by_build);
+    let unmatched = by_build.filter(|(id, _)| !ids.contains(id));
+    ObjectGroup {
+        name: name.to_owned(),
+        host: false,
+        ran: profiles.is_some(),
+        others: profiles.and_then(|profiles| profiles.others.as_ref()),
+        unmatched: unmatched.map(|(_, output)| output).collect(),
+        objects: objects
             .iter()
-            .filter_map(|own| own.build_id.as_ref())
-            .collect();
-        let unmatched = self.by_build.iter().filter(|(id, _)| !ids.contains(id));
-        ObjectGroup {
-            name: name.to_owned(),
-            host: false,
-            ran: true,
-            others: self.others.as_ref(),
-            unmatched: unmatched.map(|(_, output)| output).collect(),
-            objects: objects.into_iter().map(|own| (own, self.of(own))).collect(),
-        }
+            .map(|own| (*own, profiles.and_then(|profiles| profiles.of(own))))
+            .collect(),
     }
 }
 
@@ -74,17 +80,17 @@ pub fn groups<'a>(
             continue;
         };
         used.insert(processor);
-        groups.push(profile.column(name, processors[processor].clone()));
+        groups.push(column(name, processors[processor].clone(), Some(profile)));
     }
     let unknown = profiles.get(&Arch::Unknown);
     match (unknown, processors.len()) {
         (Some(profile), 1) if groups.is_empty() => {
             let (name, objects) = processors.pop_first().unwrap_or_default();
             used.insert(name);
-            groups.push(profile.column(name, objects));
+            groups.push(column(name, objects, Some(profile)));
         }
         (Some(profile), 1..) => {
-            groups.push(profile.column("merged", objects.iter().collect()));
+            groups.push(column("merged", objects.iter().collect(), Some(profile)));
             used.extend(processors.keys());
             notes.warning("The merged profile does not distinguish architectures: its counts are shown as “merged”, for all architectures together.");
         }
@@ -107,11 +113,7 @@ pub fn groups<'a>(
             notes.note(format!(
                 "{name} did not run: there is no profile of it. The totals do not include its code."
             ));
-            groups.push(ObjectGroup {
-                name: name.to_owned(),
-                objects: objects.into_iter().map(|own| (own, None)).collect(),
-                ..ObjectGroup::default()
-            });
+            groups.push(column(name, objects, None));
         }
     }
     groups.sort_by(|a, b| (!a.ran, &a.name).cmp(&(!b.ran, &b.name)));
@@ -120,16 +122,9 @@ pub fn groups<'a>(
         if profile.is_none() {
             notes.loss("There is no profile of the host, so its counts are not known. The program writes it next to the device’s (NAME.profraw).");
         }
-        let objects: Vec<&Object> = hosts.iter().collect();
-        let none = || ObjectGroup {
-            name: "host".to_owned(),
-            objects: objects.iter().map(|own| (*own, None)).collect(),
-            ..ObjectGroup::default()
-        };
-        let column = profile.map_or_else(none, |own| own.column("host", objects.clone()));
         groups.push(ObjectGroup {
             host: true,
-            ..column
+            ..column("host", hosts.iter().collect(), profile)
         });
     }
     Ok(groups)

@@ -6,7 +6,7 @@ use crate::console::Diagnostic;
 use crate::gpus;
 use crate::names::Naming;
 use crate::paths;
-use crate::readable::{grouped, plural};
+use crate::readable::{and_more, grouped, plural};
 use crate::run_log::device_code::{DeviceCode, Problem};
 use crate::run_log::journal::{Journal, Process};
 use crate::trace_reader::{self, Record, Request, Selection};
@@ -452,11 +452,8 @@ fn directories<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
 /// The first path, and the number of the others. `None` if there is none.
 fn first_and_more<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Option<String> {
     let mut paths = paths.into_iter();
-    let first = shown(paths.next()?);
-    match paths.count() {
-        0 => Some(first),
-        more => Some(format!("{first} and {more} more")),
-    }
+    let first = relative(paths.next()?);
+    Some(and_more(&first, 1 + paths.count()))
 }
 
 /// The path, relative to the current directory if it is in it.

@@ -448,7 +448,7 @@ impl Elf {
             note.name == b"GNU" && note.kind == NT_GNU_BUILD_ID && (1..=64).contains(&note.size)
         })?;
         let id = self.bytes.read(note.at, note.size).ok()?;
-        Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(profraw::hex(&id))
     }
 }
 

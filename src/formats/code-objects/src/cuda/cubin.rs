@@ -54,11 +54,7 @@ pub fn build_id(cubin: &Bytes) -> Result<String, Error> {
     for at in (0..cubin.size()).step_by(CHUNK as usize) {
         id.update(&cubin.read(at, CHUNK.min(cubin.size() - at))?);
     }
-    Ok(id
-        .finish()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(profraw::hex(&id.finish()))
 }
 
 fn kernels(elf: &mut Elf) -> Vec<Kernel> {
