@@ -20,12 +20,13 @@
 // NEXT2-NEXT: devprof: or: devprof stats a.trace{{$}}
 //
 // The options of a trace are environment variables.
-// RUN: %devprof run --trace /all.trace --trace-api --trace-copies --trace-markers --trace-stopped --trace-start-after 5 --trace-duration 6s env 2> env.err | grep DEVPROF_TRACE | sort | FileCheck %s --check-prefix=VARIABLES
+// RUN: %devprof run --trace /all.trace --trace-api --trace-copies --trace-markers --trace-stopped --trace-start-after 5 --trace-duration 6s --trace-every 1m env 2> env.err | grep DEVPROF_TRACE | sort | FileCheck %s --check-prefix=VARIABLES
 // RUN: env DEVPROF_TRACE_API=1 DEVPROF_TRACE_DURATION=7 %devprof run --trace /some.trace env 2>> env.err | grep DEVPROF_TRACE | sort | FileCheck %s --check-prefix=KEPT
 // VARIABLES:      {{^}}DEVPROF_TRACE=/all.trace{{$}}
 // VARIABLES-NEXT: {{^}}DEVPROF_TRACE_API=1{{$}}
 // VARIABLES-NEXT: {{^}}DEVPROF_TRACE_COPIES=1{{$}}
 // VARIABLES-NEXT: {{^}}DEVPROF_TRACE_DURATION=6000{{$}}
+// VARIABLES-NEXT: {{^}}DEVPROF_TRACE_EVERY=60000{{$}}
 // VARIABLES-NEXT: {{^}}DEVPROF_TRACE_MARKERS=1{{$}}
 // VARIABLES-NEXT: {{^}}DEVPROF_TRACE_START_AFTER=5{{$}}
 // VARIABLES-NEXT: {{^}}DEVPROF_TRACE_STOPPED=1{{$}}

@@ -51,6 +51,11 @@
 // RUN: %trace --calls long.trace | FileCheck %s --check-prefix=LAUNCH
 // RUN: %preload DEVPROF_TRACE=both.trace DEVPROF_TRACE_START_AFTER=1 DEVPROF_TRACE_DURATION=1 ./a wait=3 launch
 // RUN: %trace --markers both.trace | FileCheck %s --check-prefix=BOTH
+// RUN: %preload DEVPROF_TRACE=every.trace DEVPROF_TRACE_START_AFTER=1 DEVPROF_TRACE_DURATION=1 DEVPROF_TRACE_EVERY=3 ./a wait=6 stop sleep launch
+// RUN: %trace --markers every.trace | FileCheck %s --check-prefix=EVERY
+// RUN: %preload DEVPROF_TRACE=rare.trace DEVPROF_TRACE_DURATION=1 DEVPROF_TRACE_EVERY=3600000 ./a wait=2 launch
+// RUN: %trace --summary rare.trace | FileCheck %s --check-prefix=NOTHING
+// EVERY:    recording: began stopped{{( start stop){2,}$}}
 // AFTER:    recording: began stopped start{{$}}
 // LATER:    recording: began stopped start stop{{$}}
 // DURATION: recording: began on stop start stop{{$}}

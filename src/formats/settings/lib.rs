@@ -137,6 +137,8 @@ variables! {
         "Start the recording this many milliseconds after the initialization of HSA or CUDA.";
     TRACE_DURATION = "DEVPROF_TRACE_DURATION", Milliseconds { least: 1, instead: "the trace does not stop" },
         "Stop the recording this many milliseconds after each start.";
+    TRACE_EVERY = "DEVPROF_TRACE_EVERY", Milliseconds { least: 1, instead: "the trace does not start again" },
+        "With DEVPROF_TRACE_DURATION: start the recording again this many milliseconds after each start.";
     LOG = "DEVPROF_LOG", Text,
         "Append the written files and the losses to this file, if it exists.";
     CUPTI = "DEVPROF_CUPTI", Text,

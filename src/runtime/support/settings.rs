@@ -59,6 +59,8 @@ pub struct Tracing {
     pub start_after: Option<Duration>,
     /// DEVPROF_TRACE_DURATION: stop this long after each start.
     pub duration: Option<Duration>,
+    /// DEVPROF_TRACE_EVERY: start again this long after each start, unless the program has started or stopped the recording.
+    pub every: Option<Duration>,
 }
 
 impl Tracing {
@@ -70,6 +72,7 @@ impl Tracing {
             stopped: is_on(settings::TRACE_STOPPED),
             start_after: milliseconds(settings::TRACE_START_AFTER),
             duration: milliseconds(settings::TRACE_DURATION),
+            every: milliseconds(settings::TRACE_EVERY),
         }
     }
 }

@@ -45,6 +45,9 @@ pub struct Options {
     /// Stop the recording this long after each start
     #[arg(long, value_name = "TIME", requires = "recording", value_parser = milliseconds::positive)]
     trace_duration: Option<u64>,
+    /// Start the recording again this long after each start, until the program starts or stops it itself
+    #[arg(long, value_name = "TIME", requires = "trace_duration", value_parser = milliseconds::positive)]
+    trace_every: Option<u64>,
 }
 
 /// A trace that is recorded.
@@ -94,7 +97,7 @@ impl Options {
     }
 
     /// The settings for the program, other than the name.
-    pub fn settings(&self) -> [(&'static str, Option<OsString>); 6] {
+    pub fn settings(&self) -> [(&'static str, Option<OsString>); 7] {
         let flag = |is_on: bool| is_on.then(|| OsString::from("1"));
         let number = |value: Option<u64>| value.map(|value| OsString::from(value.to_string()));
         [
@@ -107,6 +110,7 @@ impl Options {
                 number(self.trace_start_after),
             ),
             (settings::TRACE_DURATION.name, number(self.trace_duration)),
+            (settings::TRACE_EVERY.name, number(self.trace_every)),
         ]
     }
 }

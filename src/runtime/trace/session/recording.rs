@@ -46,6 +46,10 @@ pub struct History {
     timer: Option<(Instant, bool)>,
     /// See [`Tracing::duration`].
     duration: Option<Duration>,
+    /// See [`Tracing::every`].
+    every: Option<Duration>,
+    /// When the recording was last started.
+    started: Instant,
 }
 
 impl History {
@@ -64,6 +68,8 @@ impl History {
             began: clock::now(),
             timer: None,
             duration: tracing.duration,
+            every: tracing.every,
+            started: Instant::now(),
         };
         history.set_timer(delay, !is_on());
         history.record_state(history.began, to);
@@ -72,7 +78,16 @@ impl History {
 
     /// The recording was started or stopped between `before` and now.
     pub fn changed(&mut self, on: bool, before: u64, to: &mut Recorder) {
-        self.set_timer(self.duration.filter(|_| on), false);
+        if on {
+            self.started = Instant::now();
+            self.set_timer(self.duration, false);
+        } else {
+            let every = self
+                .every
+                .filter(|_| !SWITCHED_BY_PROGRAM.load(Ordering::Relaxed));
+            let rest = every.map(|every| every.saturating_sub(self.started.elapsed()));
+            self.set_timer(rest, true);
+        }
         // The interval contains all times of submissions that were recorded.
         self.record_state(if on { before } else { clock::now() }, to);
     }
