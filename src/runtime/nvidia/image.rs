@@ -115,7 +115,7 @@ struct Variables<'a> {
     /// The content of each `__llvm_prf_nm`, by its address in the section.
     names: BTreeMap<u64, &'a [u8]>,
     /// The first kernel.
-    kernel: Option<&'a [u8]>,
+    kernel: Option<&'a CStr>,
 }
 
 /// A variable in the cubin.
@@ -131,7 +131,7 @@ pub fn is_instrumented(cubin: &[u8]) -> Result<bool, Damage> {
     let mut is_found = false;
     let sections = Sections::parse(cubin)?;
     sections.each_symbol(|name, _| {
-        is_found |= name.starts_with(RECORD);
+        is_found |= name.to_bytes().starts_with(RECORD);
         Ok(())
     })?;
     Ok(is_found)
@@ -253,11 +253,30 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         counters,
         counter,
         id: id(cubin),
-        kernel: kernel.and_then(|name| CString::new(name).ok()),
+        kernel: kernel.map(CStr::to_owned),
     }))
 }
 
-fn id(cubin: &[u8]) -> [u8; 16] {
+/// The names of a cubin's kernels.
+pub fn kernels(cubin: &[u8]) -> Result<Vec<&CStr>, Damage> {
+    let mut found = Vec::new();
+    Sections::parse(cubin)?.each_symbol(|name, symbol| {
+        if is_kernel(&symbol) {
+            found.push(name);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn is_kernel(symbol: &Sym) -> bool {
+    symbol.st_type() == goblin::elf::sym::STT_FUNC
+        && symbol.st_other & ENTRY != 0
+        && symbol.st_shndx != 0
+}
+
+/// The build id of a cubin.
+pub fn id(cubin: &[u8]) -> [u8; 16] {
     let mut id = fatbin::CubinId::new();
     id.update(cubin);
     id.finish()
@@ -369,7 +388,7 @@ impl<'a> Sections<'a> {
     /// Calls `take` with the name of each symbol.
     fn each_symbol(
         &self,
-        mut take: impl FnMut(&'a [u8], Sym) -> Result<(), Damage>,
+        mut take: impl FnMut(&'a CStr, Sym) -> Result<(), Damage>,
     ) -> Result<(), Damage> {
         let cubin = self.cubin;
         let outside = |what, offset| Damage::Outside {
@@ -393,7 +412,7 @@ impl<'a> Sections<'a> {
             for symbol in symbols.iter() {
                 let rest = names.get(symbol.st_name..).unwrap_or_default();
                 if let Ok(name) = CStr::from_bytes_until_nul(rest) {
-                    take(name.to_bytes(), symbol)?;
+                    take(name, symbol)?;
                 }
             }
         }
@@ -406,12 +425,10 @@ fn variables(cubin: &[u8]) -> Result<(String, Variables<'_>), Damage> {
     let sections = Sections::parse(cubin)?;
     let mut found = Variables::default();
     sections.each_symbol(|name, symbol| {
-        if found.kernel.is_none()
-            && symbol.st_type() == goblin::elf::sym::STT_FUNC
-            && symbol.st_other & ENTRY != 0
-        {
+        if found.kernel.is_none() && is_kernel(&symbol) {
             found.kernel = Some(name);
         }
+        let name = name.to_bytes();
         let is_wanted = [RECORD, COUNTERS, UNIFORM]
             .iter()
             .any(|p| name.starts_with(p))
@@ -537,6 +554,7 @@ pub mod tests {
         let image = read(&fixture(), BASE).unwrap().expect("instrumented");
         assert_eq!((image.arch.as_str(), image.base), ("sm_90", BASE));
         assert_eq!(image.kernel.as_deref(), Some(c"loop"));
+        assert_eq!(kernels(&fixture()), Ok(vec![c"loop", c"branch"]));
         assert!(image.records().count() > 1);
         check(&image);
     }

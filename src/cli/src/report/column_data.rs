@@ -3,7 +3,7 @@
 use super::llvm_cov::{self, Function, Variant};
 use super::objects::{Object, ObjectGroup};
 use crate::llvm::Tool;
-use crate::parallel;
+use crate::{names, parallel};
 use indicatif::ProgressBar;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -21,6 +21,8 @@ pub struct ColumnData {
     pub functions: Vec<Function>,
     /// The symbols of the kernels in the code objects.
     pub kernels: BTreeSet<String>,
+    /// The build IDs of the code objects, in hexadecimal.
+    pub build_ids: BTreeSet<String>,
     pub problems: Problems,
 }
 
@@ -55,9 +57,11 @@ impl ColumnData {
         });
         for ((object, profile), read) in objects.iter().zip(read) {
             data.kernels.extend(object.kernels.iter().cloned());
+            data.build_ids.extend(object.build_id.clone());
             match read {
                 Ok(read) => {
-                    functions.extend(read.functions.into_iter().map(|own| (*profile, own)));
+                    let own = read.functions.into_iter();
+                    functions.extend(own.map(|own| (*profile, with_build_id(own, object))));
                     mismatched.push((*object, read.mismatched));
                 }
                 Err(error) => data.add_unread(object, &error),
@@ -71,7 +75,8 @@ impl ColumnData {
                     for function in &mut not_run {
                         function.mismatched = !known.contains(&function.name);
                     }
-                    functions.extend(not_run.into_iter().map(|own| (None, own)));
+                    let own = not_run.into_iter();
+                    functions.extend(own.map(|own| (None, with_build_id(own, object))));
                 }
                 Err(error) => data.add_unread(object, &error),
             }
@@ -88,6 +93,15 @@ impl ColumnData {
         let unread = format!("{}: {error:#}", object.origin);
         self.problems.unread.push(unread);
     }
+}
+
+/// The function with the build ID of its code object, if it is a kernel.
+fn with_build_id(mut function: Function, object: &Object) -> Function {
+    let symbol = names::symbol(&function.name);
+    if object.kernels.iter().any(|kernel| kernel == symbol) {
+        function.build_ids.extend(object.build_id.clone());
+    }
+    function
 }
 
 /// Functions for which the profile has only the counts of another version. If it is another code object's version, that
@@ -122,6 +136,7 @@ fn deduplicated(
             if profiles.insert(profile) {
                 other.add(&function);
             }
+            other.build_ids.append(&mut function.build_ids);
             continue;
         }
         match known.first() {

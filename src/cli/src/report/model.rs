@@ -144,7 +144,8 @@ pub enum KernelState {
     NotInTrace,
     /// In the trace, but its counts are 0.
     NotCounted,
-    /// The calls of several kernels with the same symbol, which the trace does not distinguish.
+    /// The calls of several kernels with the same symbol, which the trace does not distinguish, because it does not know the build
+    /// IDs of their code objects.
     Ambiguous,
 }
 
@@ -185,6 +186,9 @@ pub struct FunctionCoverage {
     pub count: Option<u64>,
     pub lines: Ratio,
     pub branches: Ratio,
+    /// Of a kernel: the build IDs of the code objects that have it.
+    #[serde(skip)]
+    pub build_ids: BTreeSet<String>,
 }
 
 /// A count. `NotRun` if the code object of this architecture has the code, but did not run.
