@@ -6,8 +6,8 @@ use super::diff::{self, Changed};
 use super::lines::{self, Position};
 use super::llvm_cov::{Function, Variant};
 use super::model::{
-    Cell, Column, Condition, Definition, File, FunctionCoverage, Kernel, KernelState, Line, NotRun,
-    Ratio, Report, Totals, TraceTotals, TracedCalls, VERSION,
+    Cell, Column, Condition, CountKind, Definition, File, FunctionCoverage, Kernel, KernelState,
+    Line, NotRun, Ratio, Report, Totals, TraceTotals, TracedCalls, VERSION,
 };
 use super::select::Select;
 use super::source::Source;
@@ -36,6 +36,7 @@ impl FileCounts {
     /// `changed`: only these lines.
     fn of<'a>(
         functions: impl IntoIterator<Item = &'a Function>,
+        kind: CountKind,
         path: &str,
         changed: Option<&[RangeInclusive<u32>]>,
     ) -> FileCounts {
@@ -58,7 +59,7 @@ impl FileCounts {
                 counts.add(&own);
             }
         }
-        counts
+        counts.limited(kind)
     }
 
     fn of_variant(
@@ -107,6 +108,17 @@ impl FileCounts {
         }
     }
 
+    /// The counts or sums, of this kind.
+    fn limited(mut self, kind: CountKind) -> FileCounts {
+        let conditions = self.conditions.values_mut();
+        let counts = conditions.flat_map(|(taken, not_taken)| [taken, not_taken]);
+        let counts = counts.chain(self.lines.values_mut());
+        for count in counts.chain(self.functions.values_mut()) {
+            *count = kind.limit(*count);
+        }
+        self
+    }
+
     fn add(&mut self, other: &FileCounts) {
         self.combine(other, u64::saturating_add);
     }
@@ -139,6 +151,7 @@ pub fn report(
             name: column.name.clone(),
             host: column.host,
             ran: column.ran,
+            counts: column.counts,
             code_objects: column.objects,
             totals: Totals::sum(files.iter().filter_map(|file| file.columns[index])),
         });
@@ -151,6 +164,7 @@ pub fn report(
         notes: Vec::new(),
         columns,
         device: Totals::sum(files.iter().filter_map(|file| file.device)),
+        device_counts: device_counts(data),
         host: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.host))),
         combined: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.combined))),
         kernel_coverage: kernel_coverage(&kernels),
@@ -162,6 +176,12 @@ pub fn report(
         definitions,
         files,
     }
+}
+
+/// The kind of the sums of all architectures that ran.
+fn device_counts(data: &[ColumnData]) -> CountKind {
+    let added = data.iter().filter(|column| column.ran && !column.host);
+    CountKind::of_sum(added.map(|column| column.counts))
 }
 
 fn trace_totals(trace: &Trace) -> TraceTotals {
@@ -212,8 +232,10 @@ fn files(
             return None;
         }
         let changed = changed.map(|changed| changed.lines(&path, &source));
-        let counts = |own: Vec<_>| (!own.is_empty()).then(|| FileCounts::of(own, &path, changed));
-        let counted: Vec<_> = functions.into_iter().map(counts).collect();
+        let counts = |(own, column): (Vec<_>, &ColumnData)| {
+            (!own.is_empty()).then(|| FileCounts::of(own, column.counts, &path, changed))
+        };
+        let counted: Vec<_> = functions.into_iter().zip(data).map(counts).collect();
         let has_lines = |own: &FileCounts| !own.lines.is_empty();
         if changed.is_some() && !counted.iter().flatten().any(has_lines) {
             return None;
@@ -230,6 +252,7 @@ fn files(
                 combined.get_or_insert_default().add(own);
             }
         }
+        let device = device.map(|device| device.limited(device_counts(data)));
         let totals = |(column, own): (&ColumnData, &Option<FileCounts>)| {
             own.as_ref().filter(|_| column.ran).map(FileCounts::totals)
         };
@@ -342,7 +365,7 @@ fn functions(
             } else {
                 host.add(&counts);
             }
-            add_instance(&mut definition, &coverage);
+            add_instance(&mut definition, &coverage, data);
             let symbol = crate::names::symbol(name);
             functions.push(FunctionCoverage {
                 name: naming.shown(name),
@@ -393,12 +416,14 @@ fn coverage(
         ..FunctionCoverage::default()
     };
     for (column, own) in data.iter().zip(own) {
-        let counts = FileCounts::of(own.iter().copied(), &file.path, file.changed.as_deref());
+        let changed = file.changed.as_deref();
+        let counts = FileCounts::of(own.iter().copied(), column.counts, &file.path, changed);
         let entered = counts.functions.get(&position).copied();
         let cell = (!own.is_empty()).then(|| cell(column, entered.unwrap_or(0)));
         if !column.host {
             let count = cell.and_then(Cell::count);
-            coverage.count = sum(coverage.count, count, u64::saturating_add);
+            let total = sum(coverage.count, count, u64::saturating_add);
+            coverage.count = total.map(|total| device_counts(data).limit(total));
         }
         if column.host != on_device {
             coverage.unused &= own.iter().all(|function| function.mapping.unused);
@@ -413,18 +438,20 @@ fn coverage(
     (coverage, on_device, together)
 }
 
-fn add_instance(definition: &mut Definition, instance: &FunctionCoverage) {
+fn add_instance(definition: &mut Definition, instance: &FunctionCoverage, data: &[ColumnData]) {
     definition.ran += usize::from(instance.ran());
     definition.columns.resize(instance.columns.len(), None);
-    for (total, cell) in definition.columns.iter_mut().zip(&instance.columns) {
+    let columns = instance.columns.iter().zip(data);
+    for (total, (cell, column)) in definition.columns.iter_mut().zip(columns) {
         *total = match (*total, *cell) {
             (Some(Cell::Count(one)), Some(Cell::Count(other))) => {
-                Some(Cell::Count(one.saturating_add(other)))
+                Some(Cell::Count(column.counts.limit(one.saturating_add(other))))
             }
             (total, cell) => total.or(cell),
         };
     }
-    definition.count = sum(definition.count, instance.count, u64::saturating_add);
+    let total = sum(definition.count, instance.count, u64::saturating_add);
+    definition.count = total.map(|total| device_counts(data).limit(total));
 }
 
 fn kernels(

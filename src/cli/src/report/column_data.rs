@@ -1,9 +1,10 @@
 //! The functions of a column: of all code objects of an architecture, without duplicates.
 
 use super::llvm_cov::{self, Function, Variant};
+use super::model::CountKind;
 use super::objects::{Object, ObjectGroup};
 use crate::llvm::Tool;
-use crate::{names, parallel};
+use crate::{merge, names, parallel};
 use indicatif::ProgressBar;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -16,6 +17,7 @@ pub struct ColumnData {
     pub host: bool,
     /// Whether there is a profile of it.
     pub ran: bool,
+    pub counts: CountKind,
     /// The number of code objects with a coverage mapping.
     pub objects: usize,
     pub functions: Vec<Function>,
@@ -45,6 +47,7 @@ impl ColumnData {
             name: column.name.clone(),
             host: column.host,
             ran: column.ran,
+            counts: CountKind::of_sum(column.profiles().map(counts_of)),
             objects: objects.len(),
             ..ColumnData::default()
         };
@@ -102,6 +105,14 @@ fn with_build_id(mut function: Function, object: &Object) -> Function {
         function.build_ids.extend(object.build_id.clone());
     }
     function
+}
+
+/// The kind of counts in an indexed profile.
+fn counts_of(profile: &Path) -> CountKind {
+    match merge::only_ran(profile) {
+        true => CountKind::Ran,
+        false => CountKind::Executions,
+    }
 }
 
 /// Functions for which the profile has only the counts of another version. If it is another code object's version, that
