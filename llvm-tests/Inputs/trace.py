@@ -38,6 +38,7 @@
 # - kernels of a queue that ran in a different order than they are recorded, and did not overlap
 import argparse
 import collections
+import re
 import struct
 import sys
 import zlib
@@ -127,7 +128,9 @@ class Trace:
             require(offset == len(value), f"the text {ident} has a gap")
             self.texts[ident] = length, value + record[24 : 24 + min(104, length - offset)]
         elif kind == KERNEL:
-            name, agent = unpack("8xII", record)
+            name, agent, build_id = unpack("8xII20xI", record)
+            known = not build_id or re.fullmatch("([0-9a-f]{2})+", self.text(build_id))
+            require(known, f"the kernel {ident} has a wrong build ID")
             require(agent in self.agents, f"the kernel {ident} has no agent")
             self.once(self.kernels, ident, self.text(name))
             self.kernel_agents[ident] = agent

@@ -77,8 +77,9 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
     dropped = 0;
     return CUPTI_SUCCESS;
 }
+// Handles of other programs are not numbers.
 CUptiResult cuptiGetContextId(CUcontext context, uint32_t *number) {
-    *number = 1;
+    *number = (uintptr_t)context < 0x100 ? (uintptr_t)context : 1;
     return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread, uint32_t *number) {
@@ -151,6 +152,13 @@ void fake_call_ends(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char
 }
 void fake_resource(CUpti_CallbackId id, CUcontext context, CUstream stream) {
     CUpti_ResourceData data = {.context = context, .resourceHandle.stream = stream};
+    if (callback && enabled[CUPTI_CB_DOMAIN_RESOURCE][id])
+        callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+}
+// A module is loaded or about to be unloaded.
+void fake_module(CUpti_CallbackId id, CUcontext context, uint32_t number, const void *cubin, size_t size) {
+    CUpti_ModuleResourceData module = {.moduleId = number, .cubinSize = size, .pCubin = cubin};
+    CUpti_ResourceData data = {.context = context, .resourceDescriptor = &module};
     if (callback && enabled[CUPTI_CB_DOMAIN_RESOURCE][id])
         callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }

@@ -28,6 +28,8 @@ def images(cuda, path):
 
 def contents(table):
     counts = {"mapping": 0, "coverage records": 0, "names": 0}
+    # With byte coverage a counter is one byte, but a uniform counter has 8, too.
+    counters, uniform = {}, {}
     for line in table.splitlines():
         fields = line.split()
         if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
@@ -39,7 +41,9 @@ def contents(table):
         elif kind == "FUNC" and ("__llvm_profile_instrument" in name or "devprof" in name):
             yield f"function {name}"
         elif name.startswith("__profc_"):
-            yield f"counters {name[8:]} {size // 8}"
+            counters[name.removeprefix("__profc_")] = size
+        elif name.startswith("__llvm_prf_unifcnt_"):
+            uniform[name.removeprefix("__llvm_prf_unifcnt_")] = size
         elif name.startswith("__profd_"):
             yield f"record {name[8:]} {size}"
         elif name.startswith("__llvm_coverage_mapping"):
@@ -48,6 +52,7 @@ def contents(table):
             counts["coverage records"] += 1
         elif name.startswith("__llvm_prf_nm"):
             counts["names"] += 1
+    yield from (f"counters {name} {uniform.get(name, size) // 8}" for name, size in counters.items())
     yield from (f"{number} {what}" for what, number in counts.items())
 
 

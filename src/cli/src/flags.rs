@@ -19,12 +19,24 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let clang = Clang::find(options.clang.as_deref(), &options.llvm)?;
     let all = if options.cuda { cuda::flags } else { for_hip };
     let mut flags = all(options, &clang, console)?;
+    if options.hoist && options.only_ran() {
+        return Err(usage(
+            "--hoist is for exact counts: omit it, or use --coverage=counts",
+        ));
+    }
     if options.hoist {
         flags.push(plugin("hoist", &clang)?);
     }
     let instruments = options.purpose.pgo_use.is_none();
-    let has_plugin = clang.major >= OLDEST_WITH_PLUGINS && !options.cuda && !options.link;
-    if instruments && has_plugin && !options.no_compact {
+    let compiles = clang.major >= OLDEST_WITH_PLUGINS && !options.link;
+    if options.only_ran() {
+        if compiles {
+            match plugin("coverage", &clang) {
+                Ok(flag) => flags.push(flag),
+                Err(error) => console.warn(format!("kernels will run slower: {error:#}")),
+            }
+        }
+    } else if instruments && compiles && !options.cuda && !options.no_compact {
         match compact(&clang) {
             Ok(flag) => flags.push(flag),
             Err(error) => console.warn(format!(
@@ -206,6 +218,12 @@ fn scoped(options: &Options, flags: &[&str]) -> Vec<String> {
     scoped.map(str::to_owned).collect()
 }
 
+/// LLVM's options for a flag per block: it is one byte, and tested before it is written.
+const FLAGS_ONLY: [&str; 2] = [
+    "-enable-single-byte-coverage",
+    "-conditional-counter-update",
+];
+
 fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
     let kind = clang.instrumentation()?;
     let (raw_version, samples) = (kind.raw_version, kind.samples);
@@ -214,7 +232,7 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
             "{clang} writes raw profiles of version {raw_version}, but devprof supports versions 10 and 11 (LLVM 22 and 23): name another clang with --clang"
         );
     }
-    let is_coverage = options.purpose.coverage;
+    let is_coverage = options.purpose.coverage.is_some();
     let mut flags = match (is_coverage, options.link) {
         (true, false) => scoped(options, &["-fprofile-instr-generate", "-fcoverage-mapping"]),
         (true, true) => scoped(options, &["-fprofile-instr-generate"]),
@@ -231,6 +249,11 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     // version 11 the device runtime increments them, always atomically.
     if raw_version < 11 && !options.link {
         flags.extend(for_device("-fprofile-update=atomic"));
+    }
+    if options.only_ran() && !options.link {
+        // As options of LLVM for the device alone, clang would pass them to lld, too, which does not know them.
+        let pairs = FLAGS_ONLY.iter().flat_map(|option| ["-mllvm", option]);
+        flags.extend(pairs.flat_map(|part| ["-Xclang".to_owned(), part.to_owned()]));
     }
     flags.extend(device_runtime(options, clang, kind)?);
     // Either the compiler or the device linker generates the code: with LTO, the linker, which most of clang 23's ways of

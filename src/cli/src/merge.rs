@@ -12,7 +12,7 @@ mod profdata;
 mod profile;
 
 pub use arguments::expand;
-pub use profile::{Arch, is_profile};
+pub use profile::{Arch, is_profile, only_ran};
 
 use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
@@ -223,18 +223,24 @@ pub fn merge(
             found.tools.first().map(|tool| tool.raw_version().is_ok())
         });
         for path in &found.files {
-            match profile::open(path).and_then(|profile| inputs.add(path, profile)) {
-                Err(error) => losses.add(&format!("{}: {error:#}", path.display())),
-                Ok(added) => {
-                    let input = &inputs.all[added.input];
-                    let arch = &input.arch;
-                    let id = input.build_id.as_ref();
-                    let key = how.by_arch.then(|| {
-                        let own = id.filter(|id| is_apart(arch, id)).cloned();
-                        (arch.clone(), own)
-                    });
-                    groups.entry(key).or_default().add(added, arch);
-                }
+            let mut add = || {
+                let profile = profile::open(path)?;
+                let only_ran = profile.only_ran();
+                let added = inputs.add(path, profile)?;
+                let input = &inputs.all[added.input];
+                let arch = &input.arch;
+                let id = input.build_id.as_ref();
+                let key = how.by_arch.then(|| {
+                    let own = id.filter(|id| is_apart(arch, id)).cloned();
+                    (arch.clone(), own)
+                });
+                let group = groups.entry(key).or_default();
+                group.check(path, only_ran)?;
+                group.add(added, arch);
+                anyhow::Ok(())
+            };
+            if let Err(error) = add() {
+                losses.add(&format!("{}: {error:#}", path.display()));
             }
             losses.bar.inc(1);
         }

@@ -36,6 +36,11 @@ impl Naming {
         }
     }
 
+    /// Whether different functions are shown with the same name.
+    pub fn joins(self) -> bool {
+        self.short_names
+    }
+
     /// The name of a template, given the name of one of its instances.
     pub fn without_arguments(self, name: &str) -> String {
         if self.no_demangle || self.short_names {

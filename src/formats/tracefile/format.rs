@@ -270,7 +270,7 @@ plain! {
 }
 
 plain! {
-    /// A kernel on one agent.
+    /// A kernel of a code object on one agent. Kernels of one name in several code objects have several records.
     Kernel {
         head: Head,
         /// Address of its kernel descriptor (`kernel_object` of the dispatch packet) where it was first loaded. 0 for CUDA.
@@ -287,7 +287,12 @@ plain! {
         vgprs: U16,
         accum_vgprs: U16,
         sgprs: U16,
-        reserved: [u8; 78],
+        reserved0: [u8; 2],
+        /// Id of a text: the build ID of its code object, in lower-case hexadecimal. It is the description of the note
+        /// `NT_GNU_BUILD_ID`, or for CUDA the digest of the cubin (`fatbin::CubinId`). 0 if it is unknown, and in traces of
+        /// earlier builds. Older readers ignore it.
+        build_id: U32,
+        reserved: [u8; 72],
     }
 }
 

@@ -1,5 +1,5 @@
-//! The trace of kernel dispatches (`DEVPROF_TRACE`), version 1: the format, for the runtime that writes it, and a
-//! reader for the tools.
+//! The trace of kernel dispatches (`DEVPROF_TRACE`): the format, for the runtime that writes it, and a reader for the
+//! tools.
 
 #![forbid(unsafe_code)]
 

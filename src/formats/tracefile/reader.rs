@@ -358,6 +358,26 @@ mod tests {
         );
     }
 
+    /// Build IDs are in bytes that earlier builds wrote as 0, and that readers of earlier builds ignore.
+    #[test]
+    fn a_kernel_may_refer_to_a_build_id() {
+        let mut records: Vec<_> = pieces(1, "kernel")
+            .chain(pieces(2, &"0f".repeat(20)))
+            .map(Record::seal)
+            .collect();
+        for (id, build_id) in [(1, 2), (2, 0)] {
+            let mut kernel = Kernel::new(id, 0);
+            kernel.name = 1.into();
+            kernel.build_id = build_id.into();
+            records.push(kernel.seal());
+            assert_eq!(records.last().unwrap()[52..56], build_id.to_le_bytes());
+        }
+        let (tables, ..) = read(&file(&records)).unwrap();
+        let build_id = |kernel| tables.text(tables.kernels[&kernel].build_id.get());
+        assert_eq!(build_id(1), Some(&*"0f".repeat(20)));
+        assert_eq!(build_id(2), None);
+    }
+
     #[test]
     fn each_damaged_byte_is_reported_and_affects_one_record_at_most() {
         let example = example();

@@ -2,14 +2,20 @@
 
 use super::api::loaded_api;
 use super::query;
-
-use crate::gpu::runtime::Error;
+use crate::gpu::build_id;
+use crate::gpu::runtime::{AgentId, Error, Segment, inside};
 use crate::gpu::traced::{Kernel, Registers};
 use byteorder::{ByteOrder, LittleEndian};
-use hsa_abi::{AgentHandle, ExecutableHandle, Status};
+use hsa_abi::{AgentHandle, ExecutableHandle, LoaderTable, Status};
 use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::Arc;
 
-/// The kernels of an executable on a GPU, with the addresses of their descriptors, by which packets refer to them.
+/// The size of a kernel's descriptor in bytes.
+const DESCRIPTOR: usize = 64;
+
+/// The kernels of an executable on a GPU that was just frozen, with the addresses of their descriptors, by which packets
+/// refer to them.
 pub fn kernels(
     executable: ExecutableHandle,
     agent: AgentHandle,
@@ -21,30 +27,65 @@ pub fn kernels(
     if kernels.is_empty() {
         return Ok(kernels);
     }
-    let segments = query::segments_of(api, executable)?;
+    let segments = segments(&query::segments_of(api, executable)?, agent);
     let loader = api.loader()?;
+    // SAFETY: no thread destroys the executable during the call that freezes it.
+    let read = |range: &Range<u64>| unsafe { host_bytes(loader, range, &segments) };
+    // An executable has one code object per agent.
+    let build_id = build_id::find(&segments, read).map(|id| Arc::from(profraw::hex(&id)));
     for (object, kernel) in &mut kernels {
-        let is_inside = segments.iter().any(|segment| {
-            let at = object.checked_sub(segment.base);
-            let end = at.and_then(|at| at.checked_add(64));
-            end.is_some_and(|end| end <= segment.size)
-        });
-        let mut host = std::ptr::null();
-        // SAFETY: the loader only searches for the address.
-        let found = unsafe { (loader.query_host_address)(*object as *const c_void, &raw mut host) };
-        if is_inside && found == Status::SUCCESS && !host.is_null() {
-            // SAFETY: the descriptor's 64 bytes are inside a loaded segment. The loader keeps the segment's copy on the host
-            // until the executable is destroyed, and no thread destroys it during the call that freezes it.
-            let descriptor = unsafe { host.cast::<[u8; 64]>().read_unaligned() };
-            kernel.registers = registers(&descriptor, target).unwrap_or(Registers::Unknown);
+        kernel.build_id.clone_from(&build_id);
+        let end = object.checked_add(DESCRIPTOR as u64);
+        let descriptor = end.and_then(|end| read(&(*object..end))?.first_chunk());
+        if let Some(descriptor) = descriptor {
+            kernel.registers = registers(descriptor, target).unwrap_or(Registers::Unknown);
         }
     }
     Ok(kernels)
 }
 
+/// The device addresses of the segments on an agent, in ascending order.
+fn segments(all: &[Segment], agent: AgentHandle) -> Vec<Range<u64>> {
+    let own = all
+        .iter()
+        .filter(|segment| segment.agent == AgentId::Hsa(agent.0));
+    let range = |segment: &Segment| Some(segment.base..segment.base.checked_add(segment.size)?);
+    let mut ranges: Vec<_> = own.filter_map(range).collect();
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges
+}
+
+/// The loader's copy of a range of device addresses in host memory. `None` if the range is not inside a segment.
+///
+/// # Safety
+/// The executable of the segments is not destroyed while the bytes are used.
+unsafe fn host_bytes<'a>(
+    loader: &LoaderTable,
+    range: &Range<u64>,
+    segments: &[Range<u64>],
+) -> Option<&'a [u8]> {
+    let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+    if length == 0 || !inside(range, segments) {
+        return None;
+    }
+    let host = |address: u64| {
+        let mut host = std::ptr::null();
+        // SAFETY: the loader only searches for the address.
+        let found = unsafe { (loader.query_host_address)(address as *const c_void, &raw mut host) };
+        (found == Status::SUCCESS && !host.is_null()).then_some(host.cast::<u8>())
+    };
+    let first = host(range.start)?;
+    if host(range.end - 1)? != first.wrapping_add(length - 1) {
+        return None;
+    }
+    // SAFETY: the loader keeps a copy of each segment, in one piece, until the executable is destroyed. It does not change
+    // after the executable was frozen.
+    Some(unsafe { std::slice::from_raw_parts(first, length) })
+}
+
 /// The registers in a kernel descriptor (LLVM's AMDGPU usage guide, "Kernel Descriptor" and "compute_pgm_rsrc1",
 /// "compute_pgm_rsrc3"), as rocprofv3 counts them. `None` for unknown targets.
-fn registers(descriptor: &[u8; 64], target: &str) -> Option<Registers> {
+fn registers(descriptor: &[u8; DESCRIPTOR], target: &str) -> Option<Registers> {
     let word = |at: usize| LittleEndian::read_u32(&descriptor[at..]);
     let (rsrc3, rsrc1) = (word(44), word(48));
     let properties = LittleEndian::read_u16(&descriptor[56..]);

@@ -371,6 +371,7 @@ pub fn kernels(
             lds: number(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE)?,
             scratch: number(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE)?,
             registers: Registers::Unknown,
+            build_id: None,
         };
         kernels.push((object, kernel));
     }

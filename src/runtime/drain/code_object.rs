@@ -1,12 +1,12 @@
 //! The constant part of a loaded code object: its validated tables and its names. It is read once. Later drains copy
 //! only what the device writes: the counters and the records.
 
-use super::build_id;
 use super::copy::{Copies, CopyRequests, Device, Failure};
 use super::discover::CodeObject;
 use super::encode::{Draft, Image, Sections};
 use super::fingerprint::Fingerprint;
 use super::validate::{self, Bounds, Defect};
+use crate::gpu::build_id;
 use crate::gpu::runtime::{Agent, Error};
 use crate::support::alloc;
 use byteorder::{ByteOrder, LittleEndian};

@@ -1,7 +1,6 @@
 //! The third stage: copies ranges of device memory, in as few pieces as possible.
 
-use super::validate::segment_of;
-use crate::gpu::runtime::{AgentId, Error, Runtime};
+use crate::gpu::runtime::{AgentId, Error, Runtime, segment_of};
 use crate::support::alloc::{self, OutOfMemory};
 use std::ops::Range;
 use std::time::Duration;

@@ -3,7 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-mod build_id;
 mod cache;
 mod code_object;
 mod copy;

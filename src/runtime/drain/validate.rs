@@ -1,7 +1,7 @@
 //! The second stage: checks all addresses and sizes in device memory against the loaded segments. Ranges that pass are
 //! safe to copy.
 
-use crate::gpu::runtime::Variable;
+use crate::gpu::runtime::{Variable, inside};
 use crate::support::alloc::OutOfMemory;
 use profraw::format::{
     COUNTER, Format, SectionBounds, TableLayout, VARIANT_MASK, counter_size, refused_variant,
@@ -80,18 +80,6 @@ impl Bounds {
             .chain(version)
             .filter(|range| !range.is_empty())
     }
-}
-
-/// The segment that contains a range.
-pub fn segment_of<'a>(range: &Range<u64>, segments: &'a [Range<u64>]) -> Option<&'a Range<u64>> {
-    segments
-        .iter()
-        .find(|segment| segment.start <= range.start && range.end <= segment.end)
-}
-
-/// Whether `range` is inside one segment.
-pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
-    segment_of(range, segments).is_some()
 }
 
 /// The layout and the range of a table, validated by its size and address.

@@ -93,6 +93,12 @@ pub trait TraceObserver: Sync {
     /// A context of CUDA is about to be destroyed.
     fn context_destroying(&self, context: u64);
 
+    /// CUDA has loaded a module into a context. `number`: CUPTI's. The driver holds its locks.
+    fn module_loaded(&self, context: u64, number: u32, cubin: &[u8]);
+
+    /// CUDA is about to unload a module, or all modules of a context (`None`). The driver holds its locks.
+    fn modules_unloading(&self, context: u64, number: Option<u32>);
+
     /// CUPTI has begun or filled a buffer of activities.
     fn activities_expected(&self);
 

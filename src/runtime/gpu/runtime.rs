@@ -137,6 +137,18 @@ pub struct Segment {
     pub size: u64,
 }
 
+/// The segment that contains a range of device addresses.
+pub fn segment_of<'a>(range: &Range<u64>, segments: &'a [Range<u64>]) -> Option<&'a Range<u64>> {
+    segments
+        .iter()
+        .find(|segment| segment.start <= range.start && range.end <= segment.end)
+}
+
+/// Whether `range` is inside one segment.
+pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
+    segment_of(range, segments).is_some()
+}
+
 /// The loaded segments of all executables.
 #[derive(Default)]
 pub struct Segments {

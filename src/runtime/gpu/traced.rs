@@ -2,6 +2,7 @@
 //! Sources of records that only one runtime has, such as HSA's dispatches, call that runtime themselves.
 
 use super::runtime::Error;
+use std::sync::Arc;
 
 /// Identifies an agent in its GPU runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,4 +114,6 @@ pub struct Kernel {
     /// Bytes per work-item.
     pub scratch: u32,
     pub registers: Registers,
+    /// The build id of its code object, in hexadecimal, if it is known.
+    pub build_id: Option<Arc<str>>,
 }

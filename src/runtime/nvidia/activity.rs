@@ -245,6 +245,15 @@ unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, _: usize, 
     });
 }
 
+/// CUPTI's number of a context, which its records have. It is not used again.
+pub fn context_number(context: CUcontext) -> Option<u32> {
+    let functions = FUNCTIONS.get()?;
+    let mut number = 0;
+    // SAFETY: a context; writes its number.
+    let result = unsafe { (functions.cuptiGetContextId)(context, &raw mut number) };
+    (result == CUptiResult::SUCCESS).then_some(number)
+}
+
 /// A stream is devprof's: [`read`] does not pass on its activities. To be called before it is used.
 pub fn add_own_stream(context: CUcontext, stream: CUstream) -> Result<(), Unrecorded> {
     let Some(functions) = FUNCTIONS.get() else {

@@ -3,7 +3,8 @@
 //! clang defines for each instrumented function NAME: its record `__profd_NAME`, its counters `__profc_NAME`, and its
 //! uniform counters `__llvm_prf_unifcnt_NAME`. The names of a translation unit's functions are in a local variable
 //! `__llvm_prf_nm`; after a device link there are several, and LTO appends a number. The raw version is in
-//! `__llvm_profile_raw_version`.
+//! `__llvm_profile_raw_version`. With byte coverage a counter is one byte, which is cleared when its code runs. clang defines
+//! uniform counters then as well, but no code counts in them.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +13,7 @@ use byteorder::{ByteOrder, LittleEndian};
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::header::Header;
 use goblin::elf::{SectionHeader, Sym, Symtab};
-use profraw::format::{COUNTER, DataRecord, V11};
+use profraw::format::{COUNTER, DataRecord, V11, counter_size};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -80,6 +81,8 @@ pub struct Image {
     pub head: Vec<u8>,
     /// All counters, in ascending order of their ranges, which are adjacent. They follow the head.
     pub counters: Vec<Counters>,
+    /// The size of one counter, bytes: 1 with byte coverage, otherwise 8.
+    pub counter: u64,
     /// The build id.
     pub id: [u8; 16],
     /// One of its kernels. Code without kernels counts nothing.
@@ -112,7 +115,7 @@ struct Variables<'a> {
     /// The content of each `__llvm_prf_nm`, by its address in the section.
     names: BTreeMap<u64, &'a [u8]>,
     /// The first kernel.
-    kernel: Option<&'a [u8]>,
+    kernel: Option<&'a CStr>,
 }
 
 /// A variable in the cubin.
@@ -128,7 +131,7 @@ pub fn is_instrumented(cubin: &[u8]) -> Result<bool, Damage> {
     let mut is_found = false;
     let sections = Sections::parse(cubin)?;
     sections.each_symbol(|name, _| {
-        is_found |= name.starts_with(RECORD);
+        is_found |= name.to_bytes().starts_with(RECORD);
         Ok(())
     })?;
     Ok(is_found)
@@ -181,9 +184,10 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
     head[at(layout.names.start)..at(layout.names.end)].copy_from_slice(&names);
     let (mut counters, mut uniform) = (Vec::new(), Vec::new());
     let mut next = layout.data.end;
+    let counter = counter_size(version);
     // All counters first, then all uniform counters: each is a section.
     for function in &functions {
-        let (symbol, size) = counters_of(&variables, COUNTERS, function)?;
+        let (symbol, size) = counters_of(&variables, COUNTERS, function, counter)?;
         let size = size.ok_or_else(|| Damage::Counters(text(function)))?;
         counters.push(Counters {
             symbol,
@@ -192,15 +196,20 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         next += size;
     }
     let counters_end = next;
+    if counter != COUNTER {
+        // An empty section, at an address that is aligned.
+        next = layout.data.end;
+    }
+    let uniform_start = next;
     for function in &functions {
-        let (symbol, size) = counters_of(&variables, UNIFORM, function)?;
-        uniform.push(size.map(|size| {
+        let (symbol, size) = counters_of(&variables, UNIFORM, function, COUNTER)?;
+        uniform.push(size.filter(|_| counter == COUNTER).map(|size| {
             let range = next..next + size;
             next += size;
             Counters { symbol, range }
         }));
     }
-    if next - base > u64::from(u32::MAX) {
+    if next.max(counters_end) - base > u64::from(u32::MAX) {
         return Err(Damage::TooLarge);
     }
     for (n, function) in functions.iter().enumerate() {
@@ -209,12 +218,12 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         let mut record = V11
             .read_record(bytes)
             .ok_or_else(|| Damage::RecordSize(text(function), bytes.len() as u64))?;
-        let count = u64::from(record.num_counters.get()) * COUNTER;
+        let size = u64::from(record.num_counters.get()) * counter;
         let sizes = [Some(&counters[n]), uniform[n].as_ref()];
         if sizes
             .into_iter()
             .flatten()
-            .any(|counters| counters.range.end - counters.range.start != count)
+            .any(|counters| counters.range.end - counters.range.start != size)
         {
             return Err(Damage::Counters(text(function)));
         }
@@ -230,7 +239,7 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         layout.names,
         layout.data.end..counters_end,
         layout.data,
-        counters_end..next,
+        uniform_start..next,
     ];
     let words = table.iter().flat_map(|range| [range.start, range.end]);
     for (n, word) in words.chain([layout.version]).enumerate() {
@@ -242,12 +251,32 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         base,
         head,
         counters,
+        counter,
         id: id(cubin),
-        kernel: kernel.and_then(|name| CString::new(name).ok()),
+        kernel: kernel.map(CStr::to_owned),
     }))
 }
 
-fn id(cubin: &[u8]) -> [u8; 16] {
+/// The names of a cubin's kernels.
+pub fn kernels(cubin: &[u8]) -> Result<Vec<&CStr>, Damage> {
+    let mut found = Vec::new();
+    Sections::parse(cubin)?.each_symbol(|name, symbol| {
+        if is_kernel(&symbol) {
+            found.push(name);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn is_kernel(symbol: &Sym) -> bool {
+    symbol.st_type() == goblin::elf::sym::STT_FUNC
+        && symbol.st_other & ENTRY != 0
+        && symbol.st_shndx != 0
+}
+
+/// The build id of a cubin.
+pub fn id(cubin: &[u8]) -> [u8; 16] {
     let mut id = fatbin::CubinId::new();
     id.update(cubin);
     id.finish()
@@ -282,18 +311,19 @@ fn symbol(prefix: &[u8], name: &[u8]) -> Result<CString, Damage> {
     CString::new([prefix, name].concat()).map_err(|_| Damage::NotCuda)
 }
 
-/// The variable with a function's counters, and its size in bytes if it exists.
+/// The variable with a function's counters of `counter` bytes, and its size in bytes if it exists.
 fn counters_of(
     variables: &HashMap<&[u8], Variable>,
     prefix: &[u8],
     function: &[u8],
+    counter: u64,
 ) -> Result<(CString, Option<u64>), Damage> {
     let symbol = symbol(prefix, function)?;
     let size = variables
         .get(symbol.as_bytes())
         .map(|variable| variable.size)
         .filter(|&size| size > 0);
-    if size.is_some_and(|size| size % COUNTER != 0 || size > u64::from(u32::MAX)) {
+    if size.is_some_and(|size| size % counter != 0 || size > u64::from(u32::MAX)) {
         return Err(Damage::Counters(text(function)));
     }
     Ok((symbol, size))
@@ -358,7 +388,7 @@ impl<'a> Sections<'a> {
     /// Calls `take` with the name of each symbol.
     fn each_symbol(
         &self,
-        mut take: impl FnMut(&'a [u8], Sym) -> Result<(), Damage>,
+        mut take: impl FnMut(&'a CStr, Sym) -> Result<(), Damage>,
     ) -> Result<(), Damage> {
         let cubin = self.cubin;
         let outside = |what, offset| Damage::Outside {
@@ -382,7 +412,7 @@ impl<'a> Sections<'a> {
             for symbol in symbols.iter() {
                 let rest = names.get(symbol.st_name..).unwrap_or_default();
                 if let Ok(name) = CStr::from_bytes_until_nul(rest) {
-                    take(name.to_bytes(), symbol)?;
+                    take(name, symbol)?;
                 }
             }
         }
@@ -395,12 +425,10 @@ fn variables(cubin: &[u8]) -> Result<(String, Variables<'_>), Damage> {
     let sections = Sections::parse(cubin)?;
     let mut found = Variables::default();
     sections.each_symbol(|name, symbol| {
-        if found.kernel.is_none()
-            && symbol.st_type() == goblin::elf::sym::STT_FUNC
-            && symbol.st_other & ENTRY != 0
-        {
+        if found.kernel.is_none() && is_kernel(&symbol) {
             found.kernel = Some(name);
         }
+        let name = name.to_bytes();
         let is_wanted = [RECORD, COUNTERS, UNIFORM]
             .iter()
             .any(|p| name.starts_with(p))
@@ -464,8 +492,12 @@ pub mod tests {
 
     /// An instrumented cubin.
     pub fn fixture() -> Vec<u8> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/counted.cubin");
-        std::fs::read(path).unwrap()
+        read_fixture("counted.cubin")
+    }
+
+    fn read_fixture(name: &str) -> Vec<u8> {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+        std::fs::read(std::path::Path::new(dir).join(name)).unwrap()
     }
 
     /// The same cubin, not instrumented.
@@ -489,8 +521,14 @@ pub mod tests {
     fn check(image: &Image) {
         let [_, counters, records, uniform] = bounds(image);
         assert_eq!(records.end, image.base + image.head.len() as u64);
-        assert_eq!((records.end, counters.end), (counters.start, uniform.start));
-        assert_eq!(uniform.end, image.range().end);
+        assert_eq!(records.end, counters.start);
+        if image.counter == COUNTER {
+            assert_eq!(counters.end, uniform.start);
+            assert_eq!(uniform.end, image.range().end);
+        } else {
+            assert_eq!(uniform, records.end..records.end);
+            assert_eq!(counters.end, image.range().end);
+        }
         let mut next = records.end;
         for counters in &image.counters {
             assert_eq!(counters.range.start, next);
@@ -506,7 +544,7 @@ pub mod tests {
             };
             assert_eq!(suffix(&variable.symbol, COUNTERS), suffix(&name, RECORD));
             let size = variable.range.end - variable.range.start;
-            assert_eq!(size, u64::from(record.num_counters.get()) * COUNTER);
+            assert_eq!(size, u64::from(record.num_counters.get()) * image.counter);
         }
     }
 
@@ -516,8 +554,23 @@ pub mod tests {
         let image = read(&fixture(), BASE).unwrap().expect("instrumented");
         assert_eq!((image.arch.as_str(), image.base), ("sm_90", BASE));
         assert_eq!(image.kernel.as_deref(), Some(c"loop"));
+        assert_eq!(kernels(&fixture()), Ok(vec![c"loop", c"branch"]));
         assert!(image.records().count() > 1);
         check(&image);
+    }
+
+    #[test]
+    fn byte_coverage_has_counters_of_one_byte_and_no_uniform_ones() {
+        let [counted, covered] = ["counted.cubin", "covered.cubin"].map(|name| {
+            let image = read(&read_fixture(name), BASE).unwrap();
+            image.expect("instrumented")
+        });
+        check(&covered);
+        assert_eq!((counted.counter, covered.counter), (COUNTER, 1));
+        assert_eq!(counted.records().count(), covered.records().count());
+        let uniform = |of: &Counters| of.symbol.to_bytes().starts_with(UNIFORM);
+        assert!(counted.counters.iter().any(uniform));
+        assert!(!covered.counters.iter().any(uniform));
     }
 
     /// Only the symbols are read: names in other parts of the file do not count.
@@ -534,8 +587,13 @@ pub mod tests {
     /// Whatever is damaged: an error, or an image whose parts fit together.
     #[test]
     fn damaged_cubins_do_no_harm() {
-        let whole = fixture();
-        let header = goblin::elf::Elf::parse_header(&whole).unwrap();
+        for name in ["counted.cubin", "covered.cubin"] {
+            damage(&read_fixture(name));
+        }
+    }
+
+    fn damage(whole: &[u8]) {
+        let header = goblin::elf::Elf::parse_header(whole).unwrap();
         let end = header.e_shoff as usize + usize::from(header.e_shnum) * 64;
         for length in 0..end {
             assert!(read(&whole[..length], BASE).is_err(), "{length} bytes");
@@ -543,7 +601,7 @@ pub mod tests {
         let mut refused = 0;
         for at in 0..whole.len() {
             for flipped in [0x01, 0x80, 0xff] {
-                let mut bytes = whole.clone();
+                let mut bytes = whole.to_vec();
                 bytes[at] ^= flipped;
                 match read(&bytes, BASE) {
                     Ok(Some(image)) => check(&image),

@@ -16,7 +16,7 @@ pub mod cuda_runtime;
 mod cupti;
 mod driver;
 mod handles;
-mod image;
+pub mod image;
 mod observed;
 mod prepare;
 mod primary;

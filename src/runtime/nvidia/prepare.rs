@@ -24,6 +24,7 @@ use crate::support::settings::settings;
 use crate::support::sync::lock;
 use crate::sys::threads;
 use cuda_abi::driver::*;
+use profraw::format::COUNTER;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -67,6 +68,10 @@ pub fn set_up(driver: &Driver, executable: ExecutableId) {
 }
 
 fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
+    if module.image.counter != COUNTER {
+        // Its code writes a byte once, and does not count.
+        return Ok(None);
+    }
     let located = handles::locate(driver, module.executable)?;
     let (_current, stream) = transfer::enter(driver, module.context)?;
     let Ok((address, size)) = variable(driver, located.module, VARIABLE) else {

@@ -310,6 +310,9 @@ unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
             }
         }
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING => {
+            if let Some(trace) = observers::trace() {
+                trace.modules_unloading(data.context.0 as u64, None);
+            }
             let mut registry = registry();
             registry.report_unannounced(|module| module.context == data.context);
             registry.remove_context(data.context);
@@ -324,6 +327,9 @@ unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
                     && !module.pCubin.is_null()
                 {
                     let cubin = std::slice::from_raw_parts(module.pCubin, module.cubinSize);
+                    if let Some(trace) = observers::trace() {
+                        trace.module_loaded(data.context.0 as u64, module.moduleId, cubin);
+                    }
                     observed::loaded(data.context, module.moduleId, cubin);
                 }
             }
@@ -336,6 +342,9 @@ unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
                     .as_ref()
             };
             if let Some(module) = module {
+                if let Some(trace) = observers::trace() {
+                    trace.modules_unloading(data.context.0 as u64, Some(module.moduleId));
+                }
                 let mut registry = registry();
                 registry.report_unannounced(|known| known.id == module.moduleId);
                 // If a call of this thread unloads modules, their handles are known, and removed when it is over.

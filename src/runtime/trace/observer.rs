@@ -64,6 +64,18 @@ impl TraceObserver for Observer {
         guarded(Cost::Dispatches, (), || cuda::context_destroying(context));
     }
 
+    fn module_loaded(&self, context: u64, number: u32, cubin: &[u8]) {
+        guarded(Cost::Dispatches, (), || {
+            cuda::module_loaded(context, number, cubin);
+        });
+    }
+
+    fn modules_unloading(&self, context: u64, number: Option<u32>) {
+        guarded(Cost::Dispatches, (), || {
+            cuda::modules_unloading(context, number);
+        });
+    }
+
     fn activities_expected(&self) {
         guarded(Cost::Dispatches, (), wakeup::wake_if_asleep);
     }

@@ -5,7 +5,7 @@
 // VARIANTS: command command+static none none+static
 // NONE-NOT: {{.}}
 // COMMAND: stderr: devprof: 1 profile in {{.*}}: 1 code object, 1 function (1 ran), 104 counts in all
-// COMMAND: stderr: devprof: next: devprof report {{[^ ]*}}/branches-{{[^ ]*}}/a --profile sm_90.default.profraw{{.*}}
+// COMMAND: stderr: devprof: next: devprof report {{[^ ]*}}/branches-{{[^ ]*}}/a --profile .{{$}}
 // NO-NONE: sm_90.default.profraw: _Z6kernelPi: [64, 40]
 #include "check.h"
 

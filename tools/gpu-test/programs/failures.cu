@@ -1,5 +1,5 @@
-// A kernel that fails ends the use of the GPU: its counters cannot be read any more, which is reported in one line. The
-// program's own exit status stays.
+// After a kernel that fails, the process cannot use the GPU any more. Its counters are lost, which is reported in one line.
+// The program's own exit status stays.
 //
 // VARIANTS: preload archive
 // GPU: for kind in trap address assert; do status=0; LLVM_PROFILE_FILE=$kind.profraw %a $kind 2> $kind.err || status=$?; echo "$kind $status $(grep -c ^devprof: $kind.err) $(grep -c '^devprof: .* failed: CUDA error' $kind.err)"; done

@@ -1,5 +1,6 @@
 // Kernels of one name in two files, of which one is launched. Without RDC each file has its own cubin, and the report reads
-// each with its own profile. With RDC they are in one cubin.
+// each with its own profile. With RDC they are in one cubin,
+// with different symbols.
 //
 // VARIANTS: preload archive rdc
 // RUN: %{cu} main.cu -o main.o
@@ -7,12 +8,14 @@
 // RUN: %{cu} second.cu -o second.o
 // RUN: %{cxx} main.o first.o second.o -o out/a %{link}
 //
+// RDC-DAG: sm_90.default.profraw: _ZN12_GLOBAL__N_16kernelEPi__intern__{{[0-9a-f]*}}: [0, 0]
+// RDC-DAG: sm_90.default.profraw: _ZN12_GLOBAL__N_16kernelEPi__intern__{{[0-9a-f]*}}: [64, 40]
 // NO-RDC: sm_90*.default.profraw: _ZN12_GLOBAL__N_16kernelEPi: [64, 40]
 // AFTER: %{FileCheck}
 // AFTER: %devprof report %{program}/a --profile %{results} >report
 // AFTER: FileCheck test --check-prefix=REPORT <report
-// REPORT-DAG: {{^ *}}100 % {{.*}}kernel(int*) (first.cu:2)
-// REPORT-DAG: {{^ *}}0 % {{.*}}kernel(int*) (second.cu:2) (never ran)
+// REPORT-DAG: {{^ *}}100 % {{.*}}kernel(int*) {{.*}}(first.cu:2)
+// REPORT-DAG: {{^ *}}0 % {{.*}}kernel(int*) {{.*}}(second.cu:2) (never ran)
 
 //--- first.cu
 namespace {

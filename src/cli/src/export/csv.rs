@@ -128,9 +128,12 @@ impl Table {
         let (pid, number) = (member.pid, member.number);
         match self.records {
             Records::Calls | Records::Markers => ("Host Trace", format!(",{host},{number}")),
-            Records::Dispatches | Records::Copies => {
-                ("Process_Id Host Trace", format!(",{pid},{host},{number}"))
-            }
+            Records::Copies => ("Process_Id Host Trace", format!(",{pid},{host},{number}")),
+            // The build ID depends on the kernel.
+            Records::Dispatches => (
+                "Process_Id Host Trace Build_Id",
+                format!(",{pid},{host},{number}"),
+            ),
         }
     }
 }
@@ -262,7 +265,14 @@ impl Writer for Csv {
                 (Records::Markers, Record::Marker(record)) => marker(out, record, trace)?,
                 _ => continue,
             }
-            writeln!(out, "{}", table.of_trace)?;
+            write!(out, "{}", table.of_trace)?;
+            if let Record::Dispatch(record) = record
+                && !table.of_trace.is_empty()
+            {
+                let build_id = trace.build_id(record.kernel.get());
+                write!(out, ",{}", quoted(build_id.unwrap_or_default()))?;
+            }
+            writeln!(out)?;
         }
         Ok(())
     }

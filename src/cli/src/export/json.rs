@@ -73,6 +73,9 @@ enum Line<'a> {
         name: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         symbol: Option<&'a str>,
+        /// The build ID of its code object in hexadecimal.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        build_id: Option<&'a str>,
         object: u64,
         kernarg: u32,
         lds: u32,
@@ -315,6 +318,7 @@ impl Writer for Json {
                     agent: kernel.agent.get(),
                     name: &name,
                     symbol: trace.kernel_symbol(id as u32),
+                    build_id: trace.build_id(id as u32),
                     object: kernel.object.get(),
                     kernarg: kernel.kernarg.get(),
                     lds: kernel.lds.get(),

@@ -69,7 +69,7 @@ const RECORDING: u64 = 6;
 const ARGUMENTS: &str = "
     dispatch correlation thread kernel grid workgroup lds scratch vgprs accum_vgprs sgprs submit clock
     unfinished status dispatches queue stream copies copy function bytes bandwidth_gb_s source destination
-    engine marker range end_thread
+    engine marker range end_thread build_id
 ";
 
 /// IDs of tracks: the program, its pauses, its threads, the GPUs, the tracks in [`Lanes`], and the queues' counters.
@@ -141,6 +141,8 @@ struct State {
     gpu_suffix: String,
     /// The IDs of the names that have been written.
     names: HashMap<Rc<str>, u64>,
+    /// The IDs of the build IDs that were written: those of the texts in the trace.
+    build_ids: HashSet<u32>,
     /// Threads and GPUs whose tracks are described.
     threads: BTreeSet<u32>,
     agents: BTreeSet<u32>,
@@ -254,6 +256,7 @@ impl Perfetto {
                 event_categories: interned(CATEGORIES),
                 event_names: Vec::new(),
                 debug_annotation_names: interned(ARGUMENTS),
+                debug_annotation_string_values: Vec::new(),
             }),
             ..TracePacket::default()
         })?;
@@ -385,6 +388,29 @@ impl Perfetto {
         Ok(iid)
     }
 
+    /// The argument with the build ID of a kernel's code object, unless it is not known. The ID is written at its first use.
+    fn build_id(&mut self, kernel: u32, trace: &Trace) -> std::io::Result<Option<DebugAnnotation>> {
+        let Some(build_id) = trace.build_id(kernel) else {
+            return Ok(None);
+        };
+        let text = trace.tables.kernels[&kernel].build_id.get();
+        if self.trace.build_ids.insert(text) {
+            self.packet(TracePacket {
+                interned_data: Some(InternedData {
+                    debug_annotation_string_values: vec![Name {
+                        iid: text.into(),
+                        name: build_id.to_owned(),
+                    }],
+                    ..InternedData::default()
+                }),
+                ..TracePacket::default()
+            })?;
+        }
+        let mut argument = argument("build_id");
+        argument.string_value_iid = Some(text.into());
+        Ok(Some(argument))
+    }
+
     fn dispatch(&mut self, dispatch: &Dispatch, trace: &mut Trace) -> std::io::Result<()> {
         let has_times = trace.times(dispatch).is_ok();
         let (start, end) = trace.times_or_submission(dispatch);
@@ -400,9 +426,11 @@ impl Perfetto {
         let kernel = trace.kernel(dispatch.kernel.get());
         let is_blit = trace.is_blit(dispatch.kernel.get());
         let category = if is_blit { BLIT } else { KERNEL };
+        let mut arguments = self.dispatch_arguments(dispatch, trace);
+        arguments.extend(self.build_id(dispatch.kernel.get(), trace)?);
         let event = TrackEvent {
             category_iids: vec![category],
-            debug_annotations: self.dispatch_arguments(dispatch, trace),
+            debug_annotations: arguments,
             name_iid: Some(self.name(kernel)?),
             track_uuid: track,
             flow_ids: self.flow(dispatch.correlation.get()),

@@ -545,6 +545,8 @@ impl Rocpd {
             let name = trace.kernel(id);
             let kernel = trace.tables.kernels.get(&id);
             let of = |value: fn(&Kernel) -> u64| kernel.map(|kernel| int(value(kernel)));
+            let build_id = trace.build_id(id);
+            let extra = build_id.map(|build_id| json!({ "build_id": build_id }).to_string());
             self.insert(
                 "info_kernel_symbol",
                 row! {
@@ -558,6 +560,7 @@ impl Rocpd {
                     sgpr_count: of(|kernel| kernel.sgprs.get().into()),
                     arch_vgpr_count: of(|kernel| kernel.vgprs.get().into()),
                     accum_vgpr_count: of(|kernel| kernel.accum_vgprs.get().into()),
+                    extdata: extra.as_deref().unwrap_or(NO_EXTRA),
                 },
             )?;
         }

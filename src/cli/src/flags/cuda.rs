@@ -126,7 +126,7 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
         .find()
         .and_then(|path| Ok(path.canonicalize()?))
         .context("cannot find the device side of the profile runtime for CUDA")?;
-    let is_coverage = options.purpose.coverage;
+    let is_coverage = options.purpose.coverage.is_some();
     let mut flags = Vec::new();
     // The driver's flags are for the host. It would warn about them if it compiles no host code.
     if !options.module {
@@ -146,6 +146,14 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
         flags.push("-DDEVPROF_SAMPLING".to_owned());
     } else {
         flags.extend(["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"].map(String::from));
+    }
+    if options.only_ran() {
+        let options = super::FLAGS_ONLY.map(|option| format!("-mllvm={option}"));
+        flags.extend(
+            options
+                .into_iter()
+                .flat_map(|option| ["-Xarch_device".to_owned(), option]),
+        );
     }
     flags.extend(["-include".to_owned(), runtime.display().to_string()]);
     Ok(flags)

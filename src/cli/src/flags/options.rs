@@ -1,7 +1,7 @@
 //! The options of `devprof flags`.
 
 use crate::llvm;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -63,16 +63,32 @@ pub struct Options {
     pub llvm: llvm::Options,
 }
 
+/// What coverage records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Coverage {
+    /// How often each block was executed
+    Counts,
+    /// Whether each block was executed, which costs much less
+    Ran,
+}
+
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct Purpose {
-    /// Count every block, and add the coverage mapping
-    #[arg(long)]
-    pub coverage: bool,
+    /// Record which code ran, and add the coverage mapping
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "counts")]
+    pub coverage: Option<Coverage>,
     /// Count every block for profile-guided optimization
     #[arg(long)]
     pub pgo_generate: bool,
     /// Optimize with a profile that `devprof merge` wrote
     #[arg(long, value_name = "FILE.profdata")]
     pub pgo_use: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether only the fact that code ran is recorded.
+    pub fn only_ran(&self) -> bool {
+        self.purpose.coverage == Some(Coverage::Ran)
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::inputs::Added;
 use super::profile::{Arch, Function};
+use anyhow::{Result, ensure};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 #[derive(Default)]
 pub struct OutputGroup {
@@ -14,11 +16,31 @@ pub struct OutputGroup {
     /// Functions of several architectures.
     shared: HashSet<Function>,
     shared_by: BTreeSet<Arch>,
+    /// Whether the files say only which code ran, and the first file.
+    kind: Option<(bool, PathBuf)>,
     /// A file was not read to its end, so that some of its functions may be unknown.
     is_incomplete: bool,
 }
 
 impl OutputGroup {
+    /// Checks that a file has the same kind of counts as the others, because llvm-profdata would add counts to flags.
+    ///
+    /// # Errors
+    /// It has not.
+    pub fn check(&mut self, path: &Path, only_ran: bool) -> Result<()> {
+        let (kind, first) = self.kind.get_or_insert_with(|| (only_ran, path.to_owned()));
+        let (has, others) = match only_ran {
+            true => ("says only which code ran", "has counts"),
+            false => ("has counts", "says only which code ran"),
+        };
+        ensure!(
+            *kind == only_ran,
+            "it {has}, and {} {others}: merge them apart (--by-arch keeps device and host apart)",
+            first.display()
+        );
+        Ok(())
+    }
+
     pub fn add(&mut self, added: Added, arch: &Arch) {
         let known = self.archs.iter().position(|known| known == arch);
         let own = known.unwrap_or_else(|| {

@@ -2,7 +2,7 @@
 
 use crate::{names, paths};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use profraw::format::VARIANT_MASK;
+use profraw::format::{BYTE_COVERAGE, VARIANT_MASK};
 use profraw::{Error, Layout, kind};
 use regex::Regex;
 use std::fmt;
@@ -63,6 +63,29 @@ pub fn open(path: &Path) -> Result<Profile> {
         named: named(path),
         bytes,
     })
+}
+
+/// Whether a binary profile says only which code ran. `false` if it cannot be read.
+pub fn only_ran(path: &Path) -> bool {
+    let mut head = [0; 16];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && has_byte_coverage(&head)
+}
+
+/// Whether a profile that begins with `head` has byte coverage. Text profiles have none.
+fn has_byte_coverage(head: &[u8]) -> bool {
+    let version = match kind::Kind::of(head) {
+        Some(kind::Kind::Raw { version, .. } | kind::Kind::Indexed { version }) => version,
+        None => None,
+    };
+    version.is_some_and(|version| version & BYTE_COVERAGE != 0)
+}
+
+impl Profile {
+    /// Whether it says only which code ran.
+    pub fn only_ran(&self) -> bool {
+        has_byte_coverage(&self.bytes)
+    }
 }
 
 /// Whether a file begins as a raw or indexed profile does.

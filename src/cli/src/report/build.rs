@@ -6,8 +6,8 @@ use super::diff::{self, Changed};
 use super::lines::{self, Position};
 use super::llvm_cov::{Function, Variant};
 use super::model::{
-    Cell, Column, Condition, Definition, File, FunctionCoverage, Kernel, KernelState, Line, NotRun,
-    Ratio, Report, Totals, TraceTotals, TracedCalls, VERSION,
+    Cell, Column, Condition, CountKind, Definition, File, FunctionCoverage, Kernel, KernelState,
+    Line, NotRun, Ratio, Report, Totals, TraceTotals, TracedCalls, VERSION,
 };
 use super::select::Select;
 use super::source::Source;
@@ -36,6 +36,7 @@ impl FileCounts {
     /// `changed`: only these lines.
     fn of<'a>(
         functions: impl IntoIterator<Item = &'a Function>,
+        kind: CountKind,
         path: &str,
         changed: Option<&[RangeInclusive<u32>]>,
     ) -> FileCounts {
@@ -58,7 +59,7 @@ impl FileCounts {
                 counts.add(&own);
             }
         }
-        counts
+        counts.limited(kind)
     }
 
     fn of_variant(
@@ -107,6 +108,17 @@ impl FileCounts {
         }
     }
 
+    /// The counts or sums, of this kind.
+    fn limited(mut self, kind: CountKind) -> FileCounts {
+        let conditions = self.conditions.values_mut();
+        let counts = conditions.flat_map(|(taken, not_taken)| [taken, not_taken]);
+        let counts = counts.chain(self.lines.values_mut());
+        for count in counts.chain(self.functions.values_mut()) {
+            *count = kind.limit(*count);
+        }
+        self
+    }
+
     fn add(&mut self, other: &FileCounts) {
         self.combine(other, u64::saturating_add);
     }
@@ -139,6 +151,7 @@ pub fn report(
             name: column.name.clone(),
             host: column.host,
             ran: column.ran,
+            counts: column.counts,
             code_objects: column.objects,
             totals: Totals::sum(files.iter().filter_map(|file| file.columns[index])),
         });
@@ -151,6 +164,7 @@ pub fn report(
         notes: Vec::new(),
         columns,
         device: Totals::sum(files.iter().filter_map(|file| file.device)),
+        device_counts: device_counts(data),
         host: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.host))),
         combined: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.combined))),
         kernel_coverage: kernel_coverage(&kernels),
@@ -164,9 +178,16 @@ pub fn report(
     }
 }
 
+/// The kind of the sums of all architectures that ran.
+fn device_counts(data: &[ColumnData]) -> CountKind {
+    let added = data.iter().filter(|column| column.ran && !column.host);
+    CountKind::of_sum(added.map(|column| column.counts))
+}
+
 fn trace_totals(trace: &Trace) -> TraceTotals {
     let mut sum = Dispatches::default();
-    trace.kernels.values().for_each(|own| sum.add(own));
+    let all = trace.kernels.values().flat_map(BTreeMap::values);
+    all.for_each(|own| sum.add(own));
     TraceTotals {
         path: trace.path.clone(),
         process: trace.pid,
@@ -211,8 +232,10 @@ fn files(
             return None;
         }
         let changed = changed.map(|changed| changed.lines(&path, &source));
-        let counts = |own: Vec<_>| (!own.is_empty()).then(|| FileCounts::of(own, &path, changed));
-        let counted: Vec<_> = functions.into_iter().map(counts).collect();
+        let counts = |(own, column): (Vec<_>, &ColumnData)| {
+            (!own.is_empty()).then(|| FileCounts::of(own, column.counts, &path, changed))
+        };
+        let counted: Vec<_> = functions.into_iter().zip(data).map(counts).collect();
         let has_lines = |own: &FileCounts| !own.lines.is_empty();
         if changed.is_some() && !counted.iter().flatten().any(has_lines) {
             return None;
@@ -229,6 +252,7 @@ fn files(
                 combined.get_or_insert_default().add(own);
             }
         }
+        let device = device.map(|device| device.limited(device_counts(data)));
         let totals = |(column, own): (&ColumnData, &Option<FileCounts>)| {
             own.as_ref().filter(|_| column.ran).map(FileCounts::totals)
         };
@@ -341,7 +365,7 @@ fn functions(
             } else {
                 host.add(&counts);
             }
-            add_instance(&mut definition, &coverage);
+            add_instance(&mut definition, &coverage, data);
             let symbol = crate::names::symbol(name);
             functions.push(FunctionCoverage {
                 name: naming.shown(name),
@@ -384,15 +408,22 @@ fn coverage(
     let mut coverage = FunctionCoverage {
         unused: true,
         mismatched: own.iter().flatten().any(|own| own.mismatched),
+        build_ids: own
+            .iter()
+            .flatten()
+            .flat_map(|own| own.build_ids.iter().cloned())
+            .collect(),
         ..FunctionCoverage::default()
     };
     for (column, own) in data.iter().zip(own) {
-        let counts = FileCounts::of(own.iter().copied(), &file.path, file.changed.as_deref());
+        let changed = file.changed.as_deref();
+        let counts = FileCounts::of(own.iter().copied(), column.counts, &file.path, changed);
         let entered = counts.functions.get(&position).copied();
         let cell = (!own.is_empty()).then(|| cell(column, entered.unwrap_or(0)));
         if !column.host {
             let count = cell.and_then(Cell::count);
-            coverage.count = sum(coverage.count, count, u64::saturating_add);
+            let total = sum(coverage.count, count, u64::saturating_add);
+            coverage.count = total.map(|total| device_counts(data).limit(total));
         }
         if column.host != on_device {
             coverage.unused &= own.iter().all(|function| function.mapping.unused);
@@ -407,18 +438,20 @@ fn coverage(
     (coverage, on_device, together)
 }
 
-fn add_instance(definition: &mut Definition, instance: &FunctionCoverage) {
+fn add_instance(definition: &mut Definition, instance: &FunctionCoverage, data: &[ColumnData]) {
     definition.ran += usize::from(instance.ran());
     definition.columns.resize(instance.columns.len(), None);
-    for (total, cell) in definition.columns.iter_mut().zip(&instance.columns) {
+    let columns = instance.columns.iter().zip(data);
+    for (total, (cell, column)) in definition.columns.iter_mut().zip(columns) {
         *total = match (*total, *cell) {
             (Some(Cell::Count(one)), Some(Cell::Count(other))) => {
-                Some(Cell::Count(one.saturating_add(other)))
+                Some(Cell::Count(column.counts.limit(one.saturating_add(other))))
             }
             (total, cell) => total.or(cell),
         };
     }
-    definition.count = sum(definition.count, instance.count, u64::saturating_add);
+    let total = sum(definition.count, instance.count, u64::saturating_add);
+    definition.count = total.map(|total| device_counts(data).limit(total));
 }
 
 fn kernels(
@@ -440,57 +473,57 @@ fn kernels(
             counted.entry(&function.symbol).or_default().push(index);
         }
     }
-    // Functions of files that are not selected.
-    let shown: BTreeSet<&str> = functions.iter().map(|own| own.symbol.as_str()).collect();
-    let all = data.iter().filter(|column| !column.host);
-    let all = all.flat_map(|column| &column.functions);
-    let hidden: BTreeSet<&str> = all
-        .map(|function| crate::names::symbol(&function.name))
-        .filter(|symbol| !shown.contains(symbol))
-        .collect();
-    let traced = traces.iter().flat_map(|trace| trace.kernels.keys());
-    let traced = traced
-        .map(String::as_str)
-        .filter(|symbol| !hidden.contains(symbol));
-    let symbols: BTreeSet<&str> = counted.keys().copied().chain(traced).collect();
+    let is_hidden = Hidden::new(data, functions);
+    let mut traced: BTreeMap<&str, Vec<TracedKernel>> = BTreeMap::new();
+    for (index, trace) in traces.iter().enumerate() {
+        for (symbol, of_symbol) in &trace.kernels {
+            let own = of_symbol.iter().map(|(build_id, dispatches)| TracedKernel {
+                trace: index,
+                build_id: build_id.as_deref(),
+                dispatches,
+            });
+            let own = own.filter(|own| !is_hidden.has(symbol, own.build_id));
+            let own: Vec<_> = own.collect();
+            if !own.is_empty() {
+                traced.entry(symbol).or_default().extend(own);
+            }
+        }
+    }
+    let symbols = counted.keys().chain(traced.keys());
+    let symbols: BTreeSet<&str> = symbols.copied().collect();
     let mut kernels = Vec::new();
     for symbol in symbols {
         let own = counted.remove(symbol).unwrap_or_default();
+        let traced = traced.remove(symbol).unwrap_or_default();
+        let calls = Calls::assign(&own, functions, &traced);
         let name = naming.shown(symbol);
-        if let [] | [_] = own[..] {
-            let function = own.first().copied();
-            kernels.push(kernel(symbol, name, function, functions, traces, true));
-            continue;
-        }
-        // The trace does not distinguish them. If only one has counts, all calls are of it.
-        let ran = own
-            .iter()
-            .filter(|&&index| functions[index].count != Some(0));
-        let ran: Vec<usize> = ran.copied().collect();
-        for index in own {
+        let rest = [&calls.others, &calls.ambiguous];
+        let rows = own.len() + rest.iter().filter(|calls| !calls.is_empty()).count();
+        let kernel =
+            |name, function, own| kernel(symbol, name, function, functions, traces.len(), own);
+        for (&index, own) in own.iter().zip(&calls.own) {
             let function = &functions[index];
             let path = files[function.file].location();
             let file = path.rsplit('/').next().unwrap_or(path);
-            let name = format!("{name} ({file}:{})", function.line);
-            let has_calls = ran == [index];
-            kernels.push(kernel(
-                symbol,
-                name,
-                Some(index),
-                functions,
-                traces,
-                has_calls,
-            ));
+            let name = match rows {
+                1 => name.clone(),
+                _ => format!("{name} ({file}:{})", function.line),
+            };
+            kernels.push(kernel(name, Some(index), own.as_ref()));
         }
-        if ran.len() != 1
-            && traces
-                .iter()
-                .any(|trace| trace.kernels.contains_key(symbol))
-        {
+        if !calls.others.is_empty() {
+            let name = match rows {
+                1 => name.clone(),
+                _ => format!("{name} (in other code objects)"),
+            };
+            kernels.push(kernel(name, None, Some(&calls.others)));
+        }
+        if !calls.ambiguous.is_empty() {
             let name = format!("{name} (calls of all kernels of this name)");
-            let mut calls = kernel(symbol, name, None, functions, traces, true);
-            calls.state = KernelState::Ambiguous;
-            kernels.push(calls);
+            kernels.push(Kernel {
+                state: KernelState::Ambiguous,
+                ..kernel(name, None, Some(&calls.ambiguous))
+            });
         }
     }
     kernels.sort_by_cached_key(|kernel| {
@@ -516,35 +549,141 @@ fn kernels(
     kernels
 }
 
-/// A kernel. `function`: its index in `functions`, if it is instrumented. `has_calls`: the calls of the symbol in the traces are its own.
+/// A kernel in a trace.
+struct TracedKernel<'a> {
+    /// The index of the trace.
+    trace: usize,
+    build_id: Option<&'a str>,
+    dispatches: &'a Dispatches,
+}
+
+/// The kernels of files that are not selected.
+struct Hidden<'a> {
+    /// Those of which no kernel with the same symbol is selected.
+    symbols: BTreeSet<&'a str>,
+    /// The code objects of the others, by symbol.
+    code_objects: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+impl Hidden<'_> {
+    fn new<'a>(data: &'a [ColumnData], shown: &'a [FunctionCoverage]) -> Hidden<'a> {
+        let mut ids: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for function in shown {
+            let own = ids.entry(&function.symbol).or_default();
+            own.extend(function.build_ids.iter().map(String::as_str));
+        }
+        let mut hidden = Hidden {
+            symbols: BTreeSet::new(),
+            code_objects: BTreeMap::new(),
+        };
+        let all = data.iter().filter(|column| !column.host);
+        for function in all.flat_map(|column| &column.functions) {
+            let symbol = crate::names::symbol(&function.name);
+            let Some(shown) = ids.get(symbol) else {
+                hidden.symbols.insert(symbol);
+                continue;
+            };
+            let own = function.build_ids.iter().map(String::as_str);
+            let own = own.filter(|id| !shown.contains(id));
+            let of_symbol = hidden.code_objects.entry(symbol).or_default();
+            of_symbol.extend(own);
+        }
+        hidden
+    }
+
+    fn has(&self, symbol: &str, build_id: Option<&str>) -> bool {
+        let of_symbol = self.code_objects.get(symbol);
+        let is_hidden = |id| of_symbol.is_some_and(|hidden| hidden.contains(id));
+        self.symbols.contains(symbol) || build_id.is_some_and(is_hidden)
+    }
+}
+
+/// Calls by the index of their trace.
+type OwnCalls = BTreeMap<usize, Dispatches>;
+
+/// The calls of a symbol.
+struct Calls {
+    /// Of each kernel. `None`: no calls are known to be of it, and others may be.
+    own: Vec<Option<OwnCalls>>,
+    /// In code objects that have none of these kernels.
+    others: OwnCalls,
+    /// In unknown code objects, of one of these kernels.
+    ambiguous: OwnCalls,
+}
+
+impl Calls {
+    /// Assigns the calls in the traces by the build IDs of their code objects. `kernels`: their indices in `functions`.
+    fn assign(kernels: &[usize], functions: &[FunctionCoverage], traced: &[TracedKernel]) -> Calls {
+        let mut own = vec![OwnCalls::new(); kernels.len()];
+        let (mut others, mut unknown) = (OwnCalls::new(), OwnCalls::new());
+        for call in traced {
+            let in_object = |id: &str| {
+                let mut kernels = kernels.iter();
+                kernels.position(|&index| functions[index].build_ids.contains(id))
+            };
+            let to = match call.build_id.map(in_object) {
+                Some(Some(kernel)) => &mut own[kernel],
+                Some(None) => &mut others,
+                None => &mut unknown,
+            };
+            to.entry(call.trace).or_default().add(call.dispatches);
+        }
+        // If only one kernel has counts, all calls in unknown code objects are of it.
+        let may_be =
+            |&kernel: &usize| kernels.len() == 1 || functions[kernels[kernel]].count != Some(0);
+        let candidates: Vec<usize> = (0..kernels.len()).filter(may_be).collect();
+        let is_known = |kernel| unknown.is_empty() || candidates == [kernel];
+        let known: Vec<bool> = (0..kernels.len()).map(is_known).collect();
+        let mut ambiguous = OwnCalls::new();
+        let to = match candidates[..] {
+            [only] => &mut own[only],
+            _ if kernels.is_empty() => &mut others,
+            _ => &mut ambiguous,
+        };
+        for (trace, dispatches) in unknown {
+            to.entry(trace).or_default().add(&dispatches);
+        }
+        let own = own.into_iter().zip(known);
+        let known_calls = |(own, is_known): (OwnCalls, bool)| {
+            let has_calls = is_known || !own.is_empty();
+            has_calls.then_some(own)
+        };
+        Calls {
+            own: own.map(known_calls).collect(),
+            others,
+            ambiguous,
+        }
+    }
+}
+
+/// A kernel. `function`: its index in `functions`, if it is instrumented. `traces`: their number. `own`: its calls, if they are known.
 fn kernel(
     symbol: &str,
     name: String,
     function: Option<usize>,
     functions: &[FunctionCoverage],
-    traces: &[Trace],
-    has_calls: bool,
+    traces: usize,
+    own: Option<&OwnCalls>,
 ) -> Kernel {
-    let is_traced = !traces.is_empty();
-    let own = traces.iter().enumerate().filter(|_| has_calls);
-    let own = own.filter_map(|(index, trace)| Some((index, trace.kernels.get(symbol)?)));
-    let own: Vec<(usize, &Dispatches)> = own.collect();
+    let is_known = traces > 0 && own.is_some();
+    let own = || own.into_iter().flatten();
     let mut all = Dispatches::default();
-    own.iter().for_each(|(_, dispatches)| all.add(dispatches));
-    let by_trace = own.iter().filter(|_| traces.len() > 1);
-    let by_trace = by_trace.map(|(trace, own)| TracedCalls {
-        trace: *trace,
+    own().for_each(|(_, dispatches)| all.add(dispatches));
+    let by_trace = own().filter(|_| traces > 1);
+    let by_trace = by_trace.map(|(&trace, own)| TracedCalls {
+        trace,
         calls: own.calls,
         untimed: own.untimed,
         time: own.time,
     });
+    let has_calls = own().next().is_some();
     let count = function.and_then(|function| functions[function].count);
     let state = match count {
         None if symbol.starts_with("__amd_rocclr_") => KernelState::Runtime,
         None => KernelState::NotInstrumented,
-        Some(0) if own.is_empty() => KernelState::NeverRan,
+        Some(0) if !has_calls => KernelState::NeverRan,
         Some(0) => KernelState::NotCounted,
-        Some(_) if is_traced && own.is_empty() && has_calls => KernelState::NotInTrace,
+        Some(_) if is_known && !has_calls => KernelState::NotInTrace,
         Some(_) => KernelState::Covered,
     };
     Kernel {
@@ -552,10 +691,82 @@ fn kernel(
         symbol: symbol.to_owned(),
         state,
         function,
-        calls: (is_traced && has_calls).then_some(all.calls),
+        calls: is_known.then_some(all.calls),
         untimed: all.untimed,
-        time: (is_traced && has_calls).then_some(all.time),
+        time: is_known.then_some(all.time),
         by_trace: by_trace.collect(),
         architectures: all.architectures,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kernels with their counts and build IDs, and calls in traces with the build IDs of their code objects.
+    fn assigned(kernels: &[(u64, &str)], traced: &[(u64, Option<&str>)]) -> String {
+        let function = |&(count, ids): &(u64, &str)| FunctionCoverage {
+            count: Some(count),
+            build_ids: ids.split_whitespace().map(str::to_owned).collect(),
+            ..FunctionCoverage::default()
+        };
+        let functions: Vec<_> = kernels.iter().map(function).collect();
+        let dispatches = |&(calls, _): &(u64, Option<&str>)| Dispatches {
+            calls,
+            ..Dispatches::default()
+        };
+        let dispatches: Vec<_> = traced.iter().map(dispatches).collect();
+        let traced = traced.iter().zip(&dispatches);
+        let traced = traced.map(|(&(_, build_id), dispatches)| TracedKernel {
+            trace: 0,
+            build_id,
+            dispatches,
+        });
+        let indices: Vec<usize> = (0..kernels.len()).collect();
+        let calls = Calls::assign(&indices, &functions, &traced.collect::<Vec<_>>());
+        let sum = |calls: &OwnCalls| calls.values().map(|own| own.calls).sum::<u64>();
+        let own = |calls: &Option<OwnCalls>| match calls {
+            Some(calls) => sum(calls).to_string(),
+            None => "-".to_owned(),
+        };
+        let own: Vec<_> = calls.own.iter().map(own).collect();
+        let (others, ambiguous) = (sum(&calls.others), sum(&calls.ambiguous));
+        format!("{}; {others} {ambiguous}", own.join(" "))
+    }
+
+    #[test]
+    fn calls_are_of_the_kernel_in_the_same_code_object() {
+        let one = &[(1, "a b")][..];
+        let two = &[(1, "a"), (1, "b c")][..];
+        let one_of_two = &[(1, "a"), (0, "b")][..];
+        let none_of_two = &[(0, ""), (0, "")][..];
+        let known = &[
+            (1, Some("a")),
+            (2, Some("b")),
+            (4, Some("c")),
+            (8, Some("x")),
+        ][..];
+        let unknown = &[(16, None)][..];
+        let both = &[known, unknown].concat()[..];
+        for (kernels, traced, expected) in [
+            (&[][..], both, "; 31 0"),
+            (one, known, "3; 12 0"),
+            (one, unknown, "16; 0 0"),
+            (one, both, "19; 12 0"),
+            (two, known, "1 6; 8 0"),
+            (two, unknown, "- -; 0 16"),
+            (two, both, "1 6; 8 16"),
+            (one_of_two, known, "1 2; 12 0"),
+            (one_of_two, unknown, "16 -; 0 0"),
+            (one_of_two, both, "17 2; 12 0"),
+            (none_of_two, unknown, "- -; 0 16"),
+            (none_of_two, &[], "0 0; 0 0"),
+        ] {
+            assert_eq!(
+                assigned(kernels, traced),
+                expected,
+                "{kernels:?} {traced:?}"
+            );
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! The functions of a column: of all code objects of an architecture, without duplicates.
 
 use super::llvm_cov::{self, Function, Variant};
+use super::model::CountKind;
 use super::objects::{Object, ObjectGroup};
 use crate::llvm::Tool;
-use crate::parallel;
+use crate::{merge, names, parallel};
 use indicatif::ProgressBar;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -16,11 +17,14 @@ pub struct ColumnData {
     pub host: bool,
     /// Whether there is a profile of it.
     pub ran: bool,
+    pub counts: CountKind,
     /// The number of code objects with a coverage mapping.
     pub objects: usize,
     pub functions: Vec<Function>,
     /// The symbols of the kernels in the code objects.
     pub kernels: BTreeSet<String>,
+    /// The build IDs of the code objects, in hexadecimal.
+    pub build_ids: BTreeSet<String>,
     pub problems: Problems,
 }
 
@@ -43,6 +47,7 @@ impl ColumnData {
             name: column.name.clone(),
             host: column.host,
             ran: column.ran,
+            counts: CountKind::of_sum(column.profiles().map(counts_of)),
             objects: objects.len(),
             ..ColumnData::default()
         };
@@ -55,9 +60,11 @@ impl ColumnData {
         });
         for ((object, profile), read) in objects.iter().zip(read) {
             data.kernels.extend(object.kernels.iter().cloned());
+            data.build_ids.extend(object.build_id.clone());
             match read {
                 Ok(read) => {
-                    functions.extend(read.functions.into_iter().map(|own| (*profile, own)));
+                    let own = read.functions.into_iter();
+                    functions.extend(own.map(|own| (*profile, with_build_id(own, object))));
                     mismatched.push((*object, read.mismatched));
                 }
                 Err(error) => data.add_unread(object, &error),
@@ -71,7 +78,8 @@ impl ColumnData {
                     for function in &mut not_run {
                         function.mismatched = !known.contains(&function.name);
                     }
-                    functions.extend(not_run.into_iter().map(|own| (None, own)));
+                    let own = not_run.into_iter();
+                    functions.extend(own.map(|own| (None, with_build_id(own, object))));
                 }
                 Err(error) => data.add_unread(object, &error),
             }
@@ -87,6 +95,23 @@ impl ColumnData {
     fn add_unread(&mut self, object: &Object, error: &anyhow::Error) {
         let unread = format!("{}: {error:#}", object.origin);
         self.problems.unread.push(unread);
+    }
+}
+
+/// The function with the build ID of its code object, if it is a kernel.
+fn with_build_id(mut function: Function, object: &Object) -> Function {
+    let symbol = names::symbol(&function.name);
+    if object.kernels.iter().any(|kernel| kernel == symbol) {
+        function.build_ids.extend(object.build_id.clone());
+    }
+    function
+}
+
+/// The kind of counts in an indexed profile.
+fn counts_of(profile: &Path) -> CountKind {
+    match merge::only_ran(profile) {
+        true => CountKind::Ran,
+        false => CountKind::Executions,
     }
 }
 
@@ -122,6 +147,7 @@ fn deduplicated(
             if profiles.insert(profile) {
                 other.add(&function);
             }
+            other.build_ids.append(&mut function.build_ids);
             continue;
         }
         match known.first() {

@@ -40,7 +40,8 @@ impl Which {
             Which::Column(column) => columns[column]?.count(),
             Which::All => {
                 let host = report.host_column().and_then(|host| columns[host]);
-                sum(device, host.and_then(Cell::count), u64::saturating_add)
+                let total = sum(device, host.and_then(Cell::count), u64::saturating_add);
+                total.map(|total| report.counts().limit(total))
             }
         }
     }
@@ -51,8 +52,10 @@ impl Which {
             Which::All => {
                 let host = report.host_column();
                 let host = host.and_then(|host| condition.columns[host]);
+                let kind = report.counts();
                 sum(condition.device, host, |a, b| {
-                    (a.0.saturating_add(b.0), a.1.saturating_add(b.1))
+                    let total = |one: u64, other| kind.limit(one.saturating_add(other));
+                    (total(a.0, b.0), total(a.1, b.1))
                 })
             }
         }

@@ -10,6 +10,7 @@ use super::select::Select;
 use super::source::Source;
 use super::{build, lcov, markdown};
 use crate::names::{self, Naming};
+use std::collections::BTreeSet;
 
 /// A report with functions whose names and files are in `bytes`, in pairs, separated by zeros.
 fn report(bytes: &[u8]) -> Report {
@@ -43,6 +44,7 @@ fn report(bytes: &[u8]) -> Report {
             count,
             variant: Variant::default(),
             mismatched: false,
+            build_ids: BTreeSet::new(),
         }
     };
     let functions: Vec<Function> = texts.chunks(2).enumerate().map(function).collect();

@@ -8,7 +8,7 @@ mod pages;
 mod source_page;
 mod widgets;
 
-use super::model::{Comparison, FunctionCoverage, Kernel, KernelState, Report};
+use super::model::{Comparison, CountKind, FunctionCoverage, Kernel, KernelState, Report};
 use super::{paths, text};
 use crate::readable;
 use list::List;
@@ -233,7 +233,11 @@ impl Pages<'_> {
         if traced {
             headings.extend(["#Calls", "#Total time"]);
         }
-        headings.extend(["#Lines", "#Branches", "#Threads"]);
+        headings.extend(["#Lines", "#Branches"]);
+        let counts_threads = self.report.device_counts == CountKind::Executions;
+        if counts_threads {
+            headings.push("#Threads");
+        }
         let rows = kernels.iter().map(|kernel| {
             let function = self.function(kernel);
             html! {
@@ -246,7 +250,7 @@ impl Pages<'_> {
                     @if traced { (calls(kernel)) (time(kernel, max)) }
                     (ratio(function.map(|own| own.lines).unwrap_or_default()))
                     (ratio(function.map(|own| own.branches).unwrap_or_default()))
-                    (number(function.and_then(|f| f.count).unwrap_or(0)))
+                    @if counts_threads { (number(function.and_then(|f| f.count).unwrap_or(0))) }
                 }
             }
         });

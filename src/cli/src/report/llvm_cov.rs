@@ -7,7 +7,7 @@ use crate::llvm::Tool;
 use crate::names;
 use anyhow::{Context, bail};
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{BufReader, Read};
 use std::ops::RangeInclusive;
@@ -31,6 +31,8 @@ pub struct Function {
     pub variant: Variant,
     /// The profile's counts of it are from another build, so its own are not known.
     pub mismatched: bool,
+    /// Of a kernel: the build IDs of the code objects that have it, in hexadecimal, as far as they are known.
+    pub build_ids: BTreeSet<String>,
 }
 
 /// The number of a function among the functions of the same name in other code objects that have different sources, because of
@@ -210,6 +212,7 @@ fn function(exported: Exported, mapping: Mapping) -> anyhow::Result<Function> {
         count: exported.count,
         variant: Variant::default(),
         mismatched: false,
+        build_ids: BTreeSet::new(),
         mapping,
         regions,
         branches,

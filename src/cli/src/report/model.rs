@@ -30,6 +30,8 @@ pub struct Report {
     pub columns: Vec<Column>,
     /// The sum of all architectures that ran.
     pub device: Totals,
+    /// The kind of the counts that are sums of these architectures.
+    pub device_counts: CountKind,
     pub host: Option<Totals>,
     /// All architectures that ran and the host together, if the host is included.
     pub combined: Option<Totals>,
@@ -60,6 +62,38 @@ pub struct Note {
     pub items: Vec<String>,
 }
 
+/// What a count is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountKind {
+    /// How often code was executed.
+    #[default]
+    Executions,
+    /// 1: the code was executed. The profile does not say how often (byte coverage).
+    Ran,
+}
+
+impl CountKind {
+    /// The kind of sums of such counts.
+    pub fn of_sum(all: impl IntoIterator<Item = CountKind>) -> CountKind {
+        let mut all = all.into_iter();
+        let is_known = all.all(|kind| kind == CountKind::Executions);
+        if is_known {
+            CountKind::Executions
+        } else {
+            CountKind::Ran
+        }
+    }
+
+    /// A count or sum of this kind.
+    pub fn limit(self, count: u64) -> u64 {
+        match self {
+            CountKind::Executions => count,
+            CountKind::Ran => count.min(1),
+        }
+    }
+}
+
 #[derive(Serialize, JsonSchema)]
 pub struct Column {
     /// The processor (`gfx1100`), `merged` for a merged profile of several architectures, or `host`.
@@ -67,6 +101,8 @@ pub struct Column {
     pub host: bool,
     /// Whether there is a profile of it. If not, the totals do not include its code.
     pub ran: bool,
+    /// The kind of its counts. If its code objects have both kinds, all count as `ran`.
+    pub counts: CountKind,
     pub code_objects: usize,
     pub totals: Totals,
 }
@@ -144,7 +180,8 @@ pub enum KernelState {
     NotInTrace,
     /// In the trace, but its counts are 0.
     NotCounted,
-    /// The calls of several kernels with the same symbol, which the trace does not distinguish.
+    /// The calls of several kernels with the same symbol, which the trace does not distinguish, because it does not know the build
+    /// IDs of their code objects.
     Ambiguous,
 }
 
@@ -185,6 +222,9 @@ pub struct FunctionCoverage {
     pub count: Option<u64>,
     pub lines: Ratio,
     pub branches: Ratio,
+    /// Of a kernel: the build IDs of the code objects that have it.
+    #[serde(skip)]
+    pub build_ids: BTreeSet<String>,
 }
 
 /// A count. `NotRun` if the code object of this architecture has the code, but did not run.
@@ -314,6 +354,21 @@ impl Report {
         let of = |definition: &Definition| self.functions[definition.instances.start].file;
         let start = self.definitions.partition_point(|own| of(own) < file);
         start..self.definitions.partition_point(|own| of(own) <= file)
+    }
+
+    /// The kind of [`entered`] for a function with this count on devices.
+    pub fn entered_counts(&self, device: Option<u64>) -> CountKind {
+        let host = || self.columns.iter().find(|column| column.host);
+        match device {
+            Some(_) => self.device_counts,
+            None => host().map_or(CountKind::Executions, |host| host.counts),
+        }
+    }
+
+    /// The kind of the counts that are sums of everything that the report includes.
+    pub fn counts(&self) -> CountKind {
+        let host = self.host_column().map(|host| self.columns[host].counts);
+        CountKind::of_sum([self.device_counts].into_iter().chain(host))
     }
 
     /// The index of the host's column, if there is a profile of it.

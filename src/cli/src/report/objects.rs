@@ -70,6 +70,13 @@ pub struct ObjectGroup<'a> {
     pub unmatched: Vec<&'a Output>,
 }
 
+impl ObjectGroup<'_> {
+    /// The profiles that are read.
+    pub fn profiles(&self) -> impl Iterator<Item = &Path> {
+        self.objects.iter().filter_map(|(_, profile)| *profile)
+    }
+}
+
 /// The code objects of the binaries.
 #[derive(Debug, Default)]
 pub struct Objects {

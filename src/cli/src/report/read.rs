@@ -14,7 +14,7 @@ use crate::paths::Found;
 use crate::{gpus, progress};
 use anyhow::{Context, bail};
 use code_objects::Sampling;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ pub fn read(
         notes,
         console,
     )?;
-    let traces = traces(&inputs.traces, notes, console)?;
+    let mut traces = traces(&inputs.traces, notes, console)?;
     let hosts = if how.host { &hosts[..] } else { &[] };
     let groups = plan::groups(&objects, hosts, &profiles.by_arch, notes)?;
     if let Some(tool) = &profiles.tool {
@@ -70,6 +70,7 @@ pub fn read(
         check_sampled(&groups)?;
     }
     let columns = columns(&groups, &profiles.llvm_cov)?;
+    check_traces(&mut traces, &columns, notes);
     for column in &columns {
         notes.problems(column);
         notes.not_run(column);
@@ -190,6 +191,25 @@ fn traces(
         ));
     }
     Ok(traces)
+}
+
+/// If no trace has a kernel of the binaries’ code objects, the kernels are joined by their names: the traces are of another
+/// build, or the driver has compiled the code again.
+fn check_traces(traces: &mut [Trace], columns: &[ColumnData], notes: &mut Notes) {
+    let on_devices = || columns.iter().filter(|column| !column.host);
+    let ids: BTreeSet<&String> = on_devices().flat_map(|column| &column.build_ids).collect();
+    let is_kernel = |symbol: &&str| on_devices().any(|column| column.kernels.contains(*symbol));
+    let traced = traces
+        .iter()
+        .flat_map(|trace| trace.build_ids_of(is_kernel));
+    let traced: BTreeSet<&String> = traced.collect();
+    if traced.is_empty() || !ids.is_disjoint(&traced) {
+        return;
+    }
+    if !ids.is_empty() {
+        notes.warning("The traces have no kernel of the binaries’ code objects, whose build IDs differ: calls and times are those of kernels with the same names.");
+    }
+    traces.iter_mut().for_each(Trace::remove_build_ids);
 }
 
 /// # Errors

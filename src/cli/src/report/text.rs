@@ -1,7 +1,7 @@
 //! The report for a terminal: the notes, the kernels, the files and the totals.
 
 use super::counts::{Counts, Which};
-use super::model::{Change, Comparison, Kernel, KernelState, Ratio, Report, Totals};
+use super::model::{Change, Comparison, CountKind, Kernel, KernelState, Ratio, Report, Totals};
 use crate::readable;
 use crate::table::Table;
 use clap::Args;
@@ -203,7 +203,11 @@ pub fn sources(report: &Report) -> String {
         let by_number = counts.lines.iter().map(|line| (line.number, line.count));
         let by_number: BTreeMap<u32, u64> = by_number.collect();
         let mut line = |number: u32, count: Option<u64>, source: &str| {
-            let count = count.map(|count| count.to_string()).unwrap_or_default();
+            let count = count.map(|count| match report.counts() {
+                CountKind::Ran if count > 0 => "✓".to_owned(),
+                _ => count.to_string(),
+            });
+            let count = count.unwrap_or_default();
             let _ = writeln!(text, "{number:>5}|{count:>10}|{source}");
         };
         match &file.source.text {

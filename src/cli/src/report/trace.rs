@@ -10,8 +10,8 @@ use std::path::Path;
 pub struct Trace {
     pub path: String,
     pub pid: u32,
-    /// By symbol.
-    pub kernels: BTreeMap<String, Dispatches>,
+    /// By symbol, and by the build ID of the code object, in hexadecimal, if it is known.
+    pub kernels: BTreeMap<String, BTreeMap<Option<String>, Dispatches>>,
     /// All of it could be read.
     pub is_complete: bool,
 }
@@ -37,6 +37,24 @@ impl Dispatches {
     }
 }
 
+impl Trace {
+    /// The build IDs of the kernels with these symbols.
+    pub fn build_ids_of(&self, is_wanted: impl Fn(&&str) -> bool) -> impl Iterator<Item = &String> {
+        let wanted = self.kernels.iter();
+        let wanted = wanted.filter(move |(symbol, _)| is_wanted(&symbol.as_str()));
+        wanted.flat_map(|(_, own)| own.keys().flatten())
+    }
+
+    /// Forgets of which code objects the kernels are.
+    pub fn remove_build_ids(&mut self) {
+        for of_symbol in self.kernels.values_mut() {
+            let mut all = Dispatches::default();
+            of_symbol.values().for_each(|own| all.add(own));
+            *of_symbol = BTreeMap::from([(None, all)]);
+        }
+    }
+}
+
 pub fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
     // By kernel and agent ID, so that names are looked up once per kernel and not once per dispatch.
     let mut by_id: HashMap<(u32, u32), Dispatches> = HashMap::new();
@@ -56,15 +74,17 @@ pub fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
     let all = Selection::default();
     let request = Request::new(&all, Naming::default());
     let (mut trace, summary) = trace_reader::read(path, request, Checks::Records, console, take)?;
-    let mut kernels: BTreeMap<String, Dispatches> = BTreeMap::new();
+    let mut kernels: BTreeMap<String, BTreeMap<Option<String>, Dispatches>> = BTreeMap::new();
     for ((kernel, agent), own) in by_id {
         let symbol = match trace.kernel_symbol(kernel) {
             Some(symbol) => symbol.to_owned(),
             None => trace.kernel(kernel).to_string(),
         };
+        let build_id = trace.build_id(kernel).map(str::to_owned);
         let agent = trace.tables.agents.get(&agent);
         let target = agent.and_then(|agent| trace.tables.text(agent.name.get()));
-        let sum = kernels.entry(symbol).or_default();
+        let of_symbol = kernels.entry(symbol).or_default();
+        let sum = of_symbol.entry(build_id).or_default();
         sum.add(&own);
         sum.architectures.extend(target.map(str::to_owned));
     }

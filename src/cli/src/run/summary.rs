@@ -11,6 +11,7 @@ use crate::run_log::device_code::{DeviceCode, Problem};
 use crate::run_log::journal::{Journal, Process};
 use crate::trace_reader::{self, Record, Request, Selection};
 use profraw::Layout;
+use profraw::format::BYTE_COVERAGE;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,7 +36,8 @@ struct Contents {
     code_objects: HashSet<u64>,
     functions: HashSet<(u64, u64)>,
     ran: HashSet<(u64, u64)>,
-    counts: u128,
+    /// The sum of all counts. Byte coverage has none.
+    counts: Option<u128>,
     is_ir_level: bool,
     /// Which files could not be read, and why.
     errors: Vec<String>,
@@ -73,7 +75,9 @@ impl Contents {
                 if counts > 0 {
                     self.ran.insert(function);
                 }
-                self.counts += counts;
+                if layout.header.version & BYTE_COVERAGE == 0 {
+                    *self.counts.get_or_insert_default() += counts;
+                }
             }
             self.code_objects.insert(object.finish());
             rest = &rest[profraw::end(rest, &layout)?..];
@@ -183,14 +187,15 @@ fn profiles(journal: &Journal, contents: &Contents) -> String {
         0 | 1 => String::new(),
         n => format!(" of {n} processes"),
     };
+    let counts = contents.counts.map(|counts| grouped(counts, ','));
     format!(
-        "{}{processes} in {}: {}, {} ({} ran), {} counts in all",
+        "{}{processes} in {}: {}, {} ({} ran){}",
         plural(journal.profiles.len(), "profile"),
         directories(journal.profiles.keys()),
         plural(contents.code_objects.len(), "code object"),
         plural(contents.functions.len(), "function"),
         contents.ran.len(),
-        grouped(contents.counts, ','),
+        counts.map_or_else(String::new, |counts| format!(", {counts} counts in all")),
     )
 }
 
@@ -544,7 +549,7 @@ mod tests {
             fuzz::corpus::profile(11, &[]),
         ]
         .concat();
-        assert_eq!(add(&two).unwrap(), (2, 2, 2 * 1524));
+        assert_eq!(add(&two).unwrap(), (2, 2, Some(2 * 1524)));
         let shared = fuzz::hostile::profile(100_000, 100_000, 100_000);
         let error = add(&shared).unwrap_err().to_string();
         let expected = "record 1: the records up to it claim 200000 counters, but there are 100000";

@@ -177,13 +177,12 @@ impl Collector {
         let is_requested = |part| self.parts.contains(&part);
         for ((kernel, ids), series) in self.kernels {
             let is_blit = trace.is_blit(kernel);
-            let name = trace.kernel(kernel);
             if is_blit && is_requested(Part::Copies) {
                 let agent = self.grouping.agent.then(|| Agent::of(ids.agent, trace));
                 let subject = Subject {
                     is_blit,
                     destination: agent,
-                    ..Subject::named(name.clone())
+                    ..Subject::named(trace.kernel(kernel))
                 };
                 let numbers = series.clone().into();
                 totals.add(Part::Copies, of_copies(ids, trace), subject, numbers);
@@ -191,7 +190,7 @@ impl Collector {
             if is_requested(Part::Kernels) {
                 let subject = Subject {
                     is_blit,
-                    ..Subject::named(name)
+                    ..Subject::kernel(kernel, trace)
                 };
                 totals.add(Part::Kernels, group(ids, trace), subject, series.into());
             }
@@ -240,13 +239,14 @@ impl Collector {
     }
 }
 
-/// The gaps by the names of kernels. Kernels with the same name are added up.
+/// The gaps by kernels. Kernels with the same name in the same code object are added up.
 fn named(group: Group, gaps: Gaps, trace: &mut Trace) -> QueueGaps {
-    let mut after: HashMap<Rc<str>, Series> = HashMap::new();
+    let mut after: HashMap<Subject, Series> = HashMap::new();
     let mut all = Series::default();
     for (kernel, series) in gaps.after {
         all.merge(series.clone());
-        after.entry(trace.kernel(kernel)).or_default().merge(series);
+        let kernel = Subject::kernel(kernel, trace);
+        after.entry(kernel).or_default().merge(series);
     }
     QueueGaps {
         group,

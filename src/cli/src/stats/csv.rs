@@ -27,11 +27,11 @@ fn file(part: Part) -> &'static str {
 /// The columns of a part after [`COLUMNS`].
 fn columns(part: Part) -> &'static str {
     match part {
-        Part::Kernels => "Blit",
+        Part::Kernels => "Blit BuildId",
         Part::Api => "",
         Part::Copies => "Bytes BytesPerSecond Source Destination",
         Part::Markers => "Kind",
-        Part::Gaps => "QueueIdlePercentage",
+        Part::Gaps => "BuildId QueueIdlePercentage",
     }
 }
 
@@ -132,8 +132,10 @@ fn cells(part: Part, row: &Row) -> Vec<String> {
         format!("{:.6}", times.deviation),
         format!("{:.1}", times.median),
     ];
+    let build_id = || quoted(subject.build_id.as_deref().unwrap_or_default());
     match part {
-        Part::Kernels => cells.push(u8::from(subject.is_blit).to_string()),
+        Part::Kernels => cells.extend([u8::from(subject.is_blit).to_string(), build_id()]),
+        Part::Gaps => cells.push(build_id()),
         Part::Copies => {
             // The bytes of a blit kernel are not known.
             let bytes = (!subject.is_blit).then(|| row.bytes.to_string());
@@ -146,7 +148,7 @@ fn cells(part: Part, row: &Row) -> Vec<String> {
             }
         }
         Part::Markers => cells.push(quoted(subject.what.unwrap_or_default())),
-        Part::Api | Part::Gaps => {}
+        Part::Api => {}
     }
     cells
 }

@@ -3,6 +3,7 @@
 use super::groups::{Agent, Group, Process};
 use super::part::Part;
 use super::series::{Series, Statistics};
+use crate::trace_reader::Trace;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -28,6 +29,8 @@ pub struct Report {
 pub struct Subject {
     /// The kernel, function, direction or message.
     pub name: Rc<str>,
+    /// Of a kernel: the build ID of its code object, if it is known. Kernels with the same name and other ones have their own rows.
+    pub build_id: Option<Rc<str>>,
     /// The type of a marker.
     pub what: Option<&'static str>,
     /// A kernel with which HIP copies or fills.
@@ -43,6 +46,15 @@ impl Subject {
         Subject {
             name,
             ..Subject::default()
+        }
+    }
+
+    /// A kernel. If names are short, kernels with the same name are one row.
+    pub fn kernel(id: u32, trace: &mut Trace) -> Subject {
+        let is_distinct = !trace.joins_kernels();
+        Subject {
+            build_id: trace.build_id(id).filter(|_| is_distinct).map(Rc::from),
+            ..Subject::named(trace.kernel(id))
         }
     }
 
@@ -78,8 +90,8 @@ impl Numbers {
 pub struct QueueGaps {
     pub group: Group,
     pub all: Statistics,
-    /// By the name of the kernel that ran before.
-    pub after: HashMap<Rc<str>, Series>,
+    /// By the kernel that ran before.
+    pub after: HashMap<Subject, Series>,
     /// See [`super::gaps::Gaps`].
     pub busy: u64,
     pub uncounted: u64,
@@ -124,6 +136,8 @@ pub struct Section {
 #[derive(Debug)]
 pub struct Row {
     pub subject: Subject,
+    /// The beginning of the build ID, if another row of the group has the same name.
+    pub short_id: Option<String>,
     pub times: Statistics,
     pub bytes: u128,
     /// Percentage of the time of its group.
@@ -226,14 +240,52 @@ impl QueueGaps {
     /// The rows, by the kernels that ran before the gaps.
     pub fn section(&mut self, top: Option<usize>) -> Section {
         let rows = std::mem::take(&mut self.after).into_iter();
-        let rows = rows.map(|(name, series)| (Subject::named(name), series.into()));
+        let rows = rows.map(|(kernel, series)| (kernel, series.into()));
         section(self.group.clone(), rows.collect(), top)
+    }
+}
+
+/// The build IDs of kernels that have the same name.
+struct ShortIds {
+    repeated: HashMap<Rc<str>, BTreeSet<Option<Rc<str>>>>,
+    /// The number of characters that distinguishes all build IDs, unless one is the beginning of another.
+    length: usize,
+}
+
+impl ShortIds {
+    /// The least number of characters.
+    const MIN: usize = 8;
+
+    fn of<'a>(subjects: impl Iterator<Item = &'a Subject>) -> ShortIds {
+        let mut repeated: HashMap<Rc<str>, BTreeSet<Option<Rc<str>>>> = HashMap::new();
+        for subject in subjects {
+            let ids = repeated.entry(subject.name.clone()).or_default();
+            ids.insert(subject.build_id.clone());
+        }
+        repeated.retain(|_, ids| ids.len() > 1);
+        let ids: BTreeSet<_> = repeated.values().flatten().flatten().collect();
+        let next = ids.iter().skip(1);
+        let common = ids.iter().zip(next).map(|(one, other)| {
+            let pairs = one.bytes().zip(other.bytes());
+            pairs.take_while(|(one, other)| one == other).count()
+        });
+        let length = Self::MIN.max(1 + common.max().unwrap_or(0));
+        ShortIds { repeated, length }
+    }
+
+    /// The beginning of a kernel's build ID, if another kernel has the same name.
+    fn get(&self, subject: &Subject) -> Option<String> {
+        let id = subject.build_id.as_ref()?;
+        let is_repeated = self.repeated.contains_key(&subject.name);
+        is_repeated.then(|| id.chars().take(self.length).collect())
     }
 }
 
 /// The sorted rows of a group.
 fn section(group: Group, rows: Vec<(Subject, Numbers)>, top: Option<usize>) -> Section {
+    let short_ids = ShortIds::of(rows.iter().map(|(subject, _)| subject));
     let rows = rows.into_iter().map(|(subject, numbers)| Row {
+        short_id: short_ids.get(&subject),
         subject,
         times: numbers.series.statistics(),
         bytes: numbers.bytes,

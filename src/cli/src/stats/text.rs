@@ -129,6 +129,9 @@ fn name(part: Part, row: &Row, has_hosts: bool) -> String {
     if subject.is_blit {
         name += " (blit)";
     }
+    if let Some(short_id) = &row.short_id {
+        name += &format!(" [{short_id}]");
+    }
     let label = |agent: &Option<Agent>| match agent {
         Some(agent) => agent.name.to_string(),
         None => "unknown".into(),

@@ -74,6 +74,17 @@ impl Trace {
         self.tables.text(self.tables.kernels.get(&id)?.name.get())
     }
 
+    /// The build ID of a kernel's code object in hexadecimal, if it is recorded.
+    pub fn build_id(&self, kernel: u32) -> Option<&str> {
+        self.tables
+            .text(self.tables.kernels.get(&kernel)?.build_id.get())
+    }
+
+    /// Whether different kernels are shown with one name, because names are short.
+    pub fn joins_kernels(&self) -> bool {
+        self.naming.joins()
+    }
+
     /// The name of an API function.
     pub fn function(&self, call: &Call) -> &str {
         self.function_name(call.name.get())

@@ -2,6 +2,7 @@
 
 #[macro_use]
 mod files;
+mod build_ids;
 mod damage;
 mod export;
 mod records;

@@ -185,14 +185,14 @@ fn csv_rows_have_their_process_host_and_trace() {
     };
     let kernels = table("kernel_trace");
     assert!(
-        kernels[0].ends_with(",\"Grid_Size_Z\",\"Process_Id\",\"Host\",\"Trace\""),
+        kernels[0].ends_with(",\"Grid_Size_Z\",\"Process_Id\",\"Host\",\"Trace\",\"Build_Id\""),
         "{}",
         kernels[0]
     );
     let row = |start: u64, more: &str| {
         let end = start + 400;
         format!(
-            "\"KERNEL_DISPATCH\",\"GPU 0\",1,0,10,1,1,\"halved(unsigned int)\",1,{start},{end},512,16,24,0,106,256,2,1,1024,2,1,{more}"
+            "\"KERNEL_DISPATCH\",\"GPU 0\",1,0,10,1,1,\"halved(unsigned int)\",1,{start},{end},512,16,24,0,106,256,2,1,1024,2,1,{more},\"\""
         )
     };
     let second_host = "\"b, \"\"host\"\"\",3";

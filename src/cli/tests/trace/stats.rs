@@ -68,12 +68,12 @@ fn the_table_is_aligned_and_the_csv_is_valid() {
     let run = devprof(&dir, "stats --csv --no-demangle a.trace");
     let rows = csv::Reader::from_reader(&run.stdout[..]).into_records();
     let halved: Vec<_> = rows.map(Result::unwrap).collect();
-    let expected = "_Z6halvedj 2 3000 1500.000000 17.045455 1000 2000 707.106781 1500.0 0";
+    let expected = "_Z6halvedj 2 3000 1500.000000 17.045455 1000 2000 707.106781 1500.0 0 ";
     assert_eq!(halved[2], expected.split(' ').collect::<Vec<_>>());
     assert_eq!(
         run.text().lines().next().unwrap(),
         "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\",\"MinNs\",\"MaxNs\",\
-        \"StdDev\",\"MedianNs\",\"Blit\""
+        \"StdDev\",\"MedianNs\",\"Blit\",\"BuildId\""
     );
 }
 

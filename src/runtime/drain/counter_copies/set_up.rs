@@ -4,11 +4,10 @@
 use super::super::code_object::{self, Object};
 use super::super::copy::Device;
 use super::super::discover::{self, CodeObject, LoadedOn};
-use super::super::validate::inside;
 use super::Registry;
 use super::span::{CounterCopies, Counters, Scattered, Span};
 use crate::gpu::copy_layout::{DESCRIPTOR, Layout, budget};
-use crate::gpu::runtime::{Agent, Error, Variable};
+use crate::gpu::runtime::{Agent, Error, Variable, inside};
 use zerocopy::IntoBytes;
 
 /// Why there are no copies.

@@ -3,6 +3,7 @@
 
 use super::delivery::{self, Cupti};
 use super::launches::{Launch, Launches};
+use super::modules::{self, Ran, Validity};
 use crate::gpu::traced::{AgentKey, Kernel, Registers};
 use crate::nvidia::activity::{self, Activity, CopyRun, KernelRun, Run, Side};
 use crate::support::diagnostics;
@@ -36,9 +37,18 @@ struct KernelKey {
     /// The address of the name, which all runs of a kernel have in common.
     name: usize,
     device: u32,
+    context: u32,
     registers: u16,
     shared: u32,
     local: u32,
+}
+
+/// A kernel that was recorded.
+struct KnownKernel {
+    name: CString,
+    id: u32,
+    /// For which runs the id is valid: another module may have a kernel with the same constants.
+    validity: Validity,
 }
 
 #[derive(Default)]
@@ -46,8 +56,7 @@ pub struct Activities {
     launches: Launches,
     /// Ids of queues, by context and stream.
     queues: HashMap<(u32, u32), u32>,
-    /// Names and ids of kernels.
-    kernels: HashMap<KernelKey, (CString, u32)>,
+    kernels: HashMap<KernelKey, KnownKernel>,
     /// How many records of complete kernels and copies had no times. Not reported yet.
     untimed: u64,
     /// How many records CUPTI has dropped, since the last check for missing ones.
@@ -151,20 +160,28 @@ impl Activities {
         *queue.or_insert_with(|| to.add_queue(agent, 0))
     }
 
-    fn kernel(&mut self, run: &KernelRun<'_>, agent: u32, to: &mut Recorder) -> u32 {
+    fn kernel(&mut self, run: &KernelRun<'_>, times: &Times, agent: u32, to: &mut Recorder) -> u32 {
         let key = KernelKey {
             name: run.name.as_ptr() as usize,
             device: run.run.device,
+            context: run.run.context,
             registers: run.registers,
             shared: run.static_shared,
             local: run.local,
         };
         // Another name may be at an address later.
-        if let Some((name, id)) = self.kernels.get(&key)
-            && name.as_c_str() == run.name
+        if let Some(known) = self.kernels.get(&key)
+            && known.validity.has(times.submit)
+            && known.name.as_c_str() == run.name
         {
-            return *id;
+            return known.id;
         }
+        let (build_id, validity) = modules::find(Ran {
+            name: run.name,
+            context: run.run.context,
+            submit: times.submit,
+            end: times.latest_end(),
+        });
         let kernel = Kernel {
             name: run.name.to_string_lossy().into_owned(),
             agent,
@@ -174,9 +191,14 @@ impl Activities {
             registers: Registers::Nvidia {
                 per_thread: run.registers,
             },
+            build_id,
         };
         let id = to.add_kernel(&kernel, 0);
-        self.kernels.insert(key, (run.name.into(), id));
+        // A run from before the last change of the modules may be of another module than the next ones.
+        if validity.has(times.submit) {
+            let name = run.name.into();
+            self.kernels.insert(key, KnownKernel { name, id, validity });
+        }
         id
     }
 
@@ -187,8 +209,8 @@ impl Activities {
         }
         let agent = devices::index(AgentKey::Cuda(kernel.run.device), to);
         let queue = self.queue(&kernel.run, agent, to);
-        let id = self.kernel(kernel, agent, to);
         let times = Times::of(&kernel.run, is_complete, launch.as_ref(), to.frequency);
+        let id = self.kernel(kernel, &times, agent, to);
         self.untimed += u64::from(times.are_missing());
         let mut record = Dispatch::new(0, times.flags);
         set_origin!(record, launch, times);
@@ -272,6 +294,14 @@ impl Times {
             time: recorded.time,
             observed,
             flags: recorded.flags | no_call,
+        }
+    }
+
+    /// When it ended, or when it was observed.
+    fn latest_end(&self) -> u64 {
+        match self.time.end {
+            0 => self.observed,
+            end => end,
         }
     }
 

@@ -1,4 +1,5 @@
-//! The kernels of the trace and their ids. A code object that is loaded again adds none.
+//! The kernels of the trace and their ids. A code object that is loaded again adds none; another one with kernels of the same
+//! names does.
 
 use crate::gpu::traced::{Kernel, Registers};
 use std::collections::HashMap;

@@ -104,6 +104,9 @@ impl Recorder {
         let registers = kernel.registers.fields();
         [record.vgprs, record.accum_vgprs, record.sgprs] = registers.map(Into::into);
         record.head.flags = registers_flag(kernel.registers).into();
+        if let Some(build_id) = &kernel.build_id {
+            record.build_id = self.file.text(build_id).into();
+        }
         self.file.append(record, Count::DroppedOthers);
         id
     }

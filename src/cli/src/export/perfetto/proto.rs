@@ -44,6 +44,9 @@ pub struct InternedData {
     pub event_names: Vec<Name>,
     #[prost(message, repeated, tag = "3")]
     pub debug_annotation_names: Vec<Name>,
+    /// `InternedString`, whose fields are those of a name.
+    #[prost(message, repeated, tag = "29")]
+    pub debug_annotation_string_values: Vec<Name>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -86,6 +89,8 @@ pub struct DebugAnnotation {
     pub double_value: Option<f64>,
     #[prost(string, optional, tag = "6")]
     pub string_value: Option<String>,
+    #[prost(uint64, optional, tag = "17")]
+    pub string_value_iid: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -5,7 +5,7 @@ use super::pages::{Depth, Pages, plain_name};
 use super::source_page::Sources;
 use super::widgets::{count, function_name, grouped, head, instance_name, location, ratio};
 use crate::readable::plural;
-use crate::report::model::{Cell, Definition, FunctionCoverage, entered};
+use crate::report::model::{Cell, CountKind, Definition, FunctionCoverage, entered};
 use maud::{Markup, html};
 use std::io;
 use std::ops::Range;
@@ -31,7 +31,7 @@ impl Pages<'_> {
                 tr {
                     th scope="row" { (self.definition(Depth::Top, index, sources)) }
                     td { (location(report, self.first(definition))) }
-                    @for cell in &definition.columns { (count(*cell)) }
+                    @for (cell, column) in definition.columns.iter().zip(&self.report.columns) { (count(*cell, column.counts)) }
                     (ratio(definition.lines)) (ratio(definition.branches))
                 }
             }
@@ -116,8 +116,11 @@ impl Pages<'_> {
             None => "not run".to_owned(),
             Some(0) => "never ran".to_owned(),
             Some(count) => {
-                let count = grouped(count);
-                format!("entered {count}, lines {}/{}", lines.covered, lines.total)
+                let entered = match self.report.entered_counts(function.count) {
+                    CountKind::Executions => format!("entered {}", grouped(count)),
+                    CountKind::Ran => "ran".to_owned(),
+                };
+                format!("{entered}, lines {}/{}", lines.covered, lines.total)
             }
         }
     }
@@ -134,7 +137,7 @@ impl Pages<'_> {
                         @if own.unused { " " span.tag { "not called" } }
                         @if own.mismatched { " " span.tag.bad { "counts lost" } }
                     }
-                    @for cell in &own.columns { (count(*cell)) }
+                    @for (cell, column) in own.columns.iter().zip(&report.columns) { (count(*cell, column.counts)) }
                     (ratio(own.lines)) (ratio(own.branches))
                 }
             }

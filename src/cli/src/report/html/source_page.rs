@@ -2,9 +2,9 @@
 
 use super::list::{List, links, nth};
 use super::pages::{Depth, Pages, page_name};
-use super::widgets::{card, count, grouped, head, number, ratio};
+use super::widgets::{card, count, count_text, grouped, head, number, ratio};
 use crate::readable::plural;
-use crate::report::model::{Cell, Condition, File, Line, Report, entered};
+use crate::report::model::{Cell, Condition, CountKind, File, Line, Report, entered};
 use maud::{Markup, html};
 use std::borrow::Cow;
 use std::io;
@@ -89,7 +89,7 @@ impl Pages<'_> {
                 tr {
                     th scope="row" { (self.definition(Depth::Below, index, sources)) }
                     (number(u64::from(line)))
-                    (count(entered(definition.count, &definition.columns)))
+                    (count(entered(definition.count, &definition.columns), report.entered_counts(definition.count)))
                     (ratio(definition.lines)) (ratio(definition.branches))
                 }
             }
@@ -165,6 +165,10 @@ impl<'a> View<'a> {
             columns,
             has_sum: summands > 1,
         }
+    }
+
+    fn kind(&self, column: usize) -> CountKind {
+        self.report.columns[column].counts
     }
 
     /// The class of a line, which determines its color.
@@ -264,8 +268,8 @@ impl<'a> View<'a> {
         html! {
             tr class=(class) id=(format!("L{number}")) {
                 th.n scope="row" { a href=(format!("#L{number}")) { (number) } }
-                @if self.has_sum { (count(line.and_then(|line| line.device).map(Cell::Count))) }
-                @for &column in &self.columns { (count(line.filter(|line| has_cell(line, column)).and_then(|line| line.columns[column]))) }
+                @if self.has_sum { (count(line.and_then(|line| line.device).map(Cell::Count), self.report.device_counts)) }
+                @for &column in &self.columns { (count(line.filter(|line| has_cell(line, column)).and_then(|line| line.columns[column]), self.kind(column))) }
                 td.src { code { (cut(text)) } }
             }
             @for condition in line.map(|line| &line.branches[..]).unwrap_or_default() {
@@ -283,8 +287,8 @@ impl<'a> View<'a> {
         html! {
             tr class=(if is_partial { "br" } else { "br usual" }) {
                 td {}
-                @if self.has_sum { (sides(condition.device)) }
-                @for &column in &self.columns { (sides(condition.columns[column])) }
+                @if self.has_sum { (sides(condition.device, self.report.device_counts)) }
+                @for &column in &self.columns { (sides(condition.columns[column], self.kind(column))) }
                 td.src {
                     span.what { "true / false " }
                     @if source.is_empty() { "column " (condition.column) } @else { code { (cut(source)) } }
@@ -313,10 +317,10 @@ fn condition_text<'a>(number: u32, condition: &Condition, text: &'a str) -> &'a 
 }
 
 /// A cell with the two counts of a condition.
-fn sides(counts: Option<(u64, u64)>) -> Markup {
+fn sides(counts: Option<(u64, u64)>, kind: CountKind) -> Markup {
     let side = |count: u64| {
         html! {
-            @if count == 0 { b.zero { "0" } } @else { (grouped(count)) }
+            @if count == 0 { b.zero { "0" } } @else { (count_text(count, kind)) }
         }
     };
     html! {

@@ -2,7 +2,9 @@
 
 use crate::console::Severity;
 use crate::readable;
-use crate::report::model::{Cell, FunctionCoverage, Kernel, Note, Ratio, Report, Totals};
+use crate::report::model::{
+    Cell, CountKind, FunctionCoverage, Kernel, Note, Ratio, Report, Totals,
+};
 use maud::{Markup, html};
 use std::borrow::Cow;
 
@@ -83,9 +85,17 @@ pub fn number(n: u64) -> Markup {
     html! { td.n data-v=(n) { (grouped(n)) } }
 }
 
-pub fn count(cell: Option<Cell>) -> Markup {
+/// A count as text: a check mark if the profile says only that the code ran.
+pub fn count_text(count: u64, kind: CountKind) -> String {
+    match kind {
+        CountKind::Ran if count > 0 => "✓".to_owned(),
+        _ => grouped(count),
+    }
+}
+
+pub fn count(cell: Option<Cell>, kind: CountKind) -> Markup {
     match cell {
-        Some(Cell::Count(count)) => html! { td.n data-v=(count) { (grouped(count)) } },
+        Some(Cell::Count(count)) => html! { td.n data-v=(count) { (count_text(count, kind)) } },
         Some(Cell::NotRun(_)) => html! { td.n.off data-v="-1" { "not run" } },
         None => html! { td.n data-v="-2" {} },
     }

@@ -1,7 +1,7 @@
 //! The build id of a code object. It is read from the loaded image, whose first segment starts with the ELF header and
 //! contains the notes. (The file may have been removed, and its copy in host memory freed.)
 
-use super::validate::inside;
+use super::runtime::inside;
 use crate::sys::elf_notes::{Note, Notes};
 use goblin::elf::note::NT_GNU_BUILD_ID;
 use goblin::elf64::header::{ELFMAG, Header, SIZEOF_EHDR};
@@ -92,6 +92,19 @@ pub fn in_notes(bytes: &[u8]) -> Option<Vec<u8>> {
     id.description.map(<[u8]>::to_vec)
 }
 
+/// The id of a code object whose bytes can be read at once. `read` returns the bytes of a range, which is inside a segment.
+pub fn find<'a>(
+    segments: &[Range<u64>],
+    read: impl Fn(&Range<u64>) -> Option<&'a [u8]>,
+) -> Option<Vec<u8>> {
+    let head = head(segments)?;
+    match search(head.start, read(&head)?, segments) {
+        Search::None => None,
+        Search::Found(id) => Some(id),
+        Search::InNotes(range) => in_notes(read(&range)?),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +152,20 @@ mod tests {
         );
         assert_eq!(in_notes(&id), Some(vec![0xab; 20]));
         assert_eq!(in_notes(&metadata), None);
+    }
+
+    /// The metadata ends after the head.
+    #[test]
+    fn the_id_is_found_in_bytes_that_can_be_read_at_once() {
+        let metadata = note(32, b"AMD\0", &[7; 2 * HEAD as usize]);
+        let bytes = image(&[metadata, note(NT_GNU_BUILD_ID, b"GNU\0", &[0xab; 20])].concat());
+        let segments = std::slice::from_ref(&(0x1000..0x1000 + bytes.len() as u64)).to_vec();
+        let read = |range: &Range<u64>| {
+            bytes.get((range.start - 0x1000) as usize..(range.end - 0x1000) as usize)
+        };
+        assert_eq!(find(&segments, read), Some(vec![0xab; 20]));
+        assert_eq!(find(&segments, |_| None), None);
+        assert_eq!(find(&[], read), None);
     }
 
     #[test]
