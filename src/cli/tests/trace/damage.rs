@@ -6,6 +6,7 @@ use crate::files::*;
 use crate::records::one_of_each;
 use clap::Parser;
 use devprof_cli::{Cli, Colors, Console};
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tracefile::format::{
@@ -43,59 +44,79 @@ impl Completed {
     }
 }
 
-/// Runs a command on a file with these bytes.
-fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Completed {
-    let file = dir.join("a.trace");
-    fs::write(&file, bytes).unwrap();
-    let (file, out) = (file.to_str().unwrap(), dir.join("out.xplane.pb"));
-    let to: &[&str] = match command[0] {
-        "export" => &["-o", out.to_str().unwrap()],
-        _ => &[],
-    };
-    let line = ["devprof"].iter().chain(command).chain(to).chain([&file]);
-    let (mut printed, mut stderr) = (Vec::new(), Vec::new());
-    let mut console = Console {
-        out: &mut printed,
-        err: &mut stderr,
-        colors: Colors::default(),
-    };
-    let status = devprof_cli::run(&Cli::parse_from(line), &mut console);
-    let output = match fs::read(&out) {
-        Ok(written) => {
-            fs::remove_file(&out).unwrap();
-            written
+type Command = &'static [&'static str];
+
+/// Runs commands on files in a directory of its own. Their command lines are parsed once: that takes longer than most commands.
+struct Runs {
+    dir: PathBuf,
+    command_lines: HashMap<Command, Cli>,
+}
+
+impl Runs {
+    /// The directory is in memory, if possible, because tens of thousands of files are written.
+    fn new(name: &str) -> Runs {
+        let memory = Path::new("/dev/shm");
+        let dir = if memory.is_dir() {
+            memory.join(format!("devprof-{name}-{}", std::process::id()))
+        } else {
+            directory(name)
+        };
+        fs::create_dir_all(&dir).unwrap();
+        Runs {
+            dir,
+            command_lines: HashMap::new(),
         }
-        Err(_) => printed,
-    };
-    Completed {
-        status,
-        stderr: String::from_utf8(stderr).unwrap(),
-        output,
+    }
+
+    /// Runs a command on a file with these bytes.
+    fn run(&mut self, command: Command, bytes: &[u8]) -> Completed {
+        let (file, out) = (self.dir.join("a.trace"), self.dir.join("out.xplane.pb"));
+        fs::write(&file, bytes).unwrap();
+        let command_line = self.command_lines.entry(command).or_insert_with(|| {
+            let to: &[&str] = match command[0] {
+                "export" => &["-o", out.to_str().unwrap()],
+                _ => &[],
+            };
+            let file = file.to_str().unwrap();
+            Cli::parse_from(["devprof"].iter().chain(command).chain(to).chain([&file]))
+        });
+        let (mut printed, mut stderr) = (Vec::new(), Vec::new());
+        let mut console = Console {
+            out: &mut printed,
+            err: &mut stderr,
+            colors: Colors::default(),
+        };
+        let status = devprof_cli::run(command_line, &mut console);
+        let output = match fs::read(&out) {
+            Ok(written) => {
+                fs::remove_file(&out).unwrap();
+                written
+            }
+            Err(_) => printed,
+        };
+        Completed {
+            status,
+            stderr: String::from_utf8(stderr).unwrap(),
+            output,
+        }
+    }
+
+    fn remove(self) {
+        fs::remove_dir_all(self.dir).unwrap();
     }
 }
 
 /// Commands that take little time.
-const FAST: [&[&str]; 5] = [
+const FAST: [Command; 5] = [
     &["export", "-f", "json"],
     &["export", "-f", "csv"],
     &["export", "-f", "perfetto"],
     &["export", "-f", "xplane"],
     &["stats", "--json"],
 ];
-const DATABASE: &[&str] = &["export", "-f", "rocpd"];
-const COPIES: &[&str] = &["export", "-f", "csv", "--csv-of", "copies"];
-const MARKERS: &[&str] = &["export", "-f", "csv", "--csv-of", "markers"];
-
-/// A directory in memory, if possible, because tens of thousands of files are written.
-fn memory_directory(name: &str) -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    if !memory.is_dir() {
-        return directory(name);
-    }
-    let dir = memory.join(format!("devprof-{name}-{}", std::process::id()));
-    fs::create_dir_all(&dir).unwrap();
-    dir
-}
+const DATABASE: Command = &["export", "-f", "rocpd"];
+const COPIES: Command = &["export", "-f", "csv", "--csv-of", "copies"];
+const MARKERS: Command = &["export", "-f", "csv", "--csv-of", "markers"];
 
 /// Formats that are a protobuf message whose field 1 (0x0a) is repeated.
 const PROTOBUF: [&str; 2] = ["perfetto", "xplane"];
@@ -192,10 +213,10 @@ fn check(valid: &[u8], at: usize, command: &[&str], run: &Completed) {
 
 #[test]
 fn each_damaged_byte_is_reported_with_its_offset_and_the_rest_is_exported() {
-    let dir = memory_directory("damage");
+    let mut runs = Runs::new("damage");
     let valid = small();
     for command in FAST {
-        let run = run(command, &valid, &dir);
+        let run = runs.run(command, &valid);
         assert_eq!((run.status, &*run.stderr), (0, ""), "{command:?}");
     }
     for at in 0..valid.len() {
@@ -208,24 +229,24 @@ fn each_damaged_byte_is_reported_with_its_offset_and_the_rest_is_exported() {
             let damage = [0x01, 0x80, 0xff][(at + n) % 3];
             let mut bytes = valid.clone();
             bytes[at] ^= damage;
-            check(&valid, at, command, &run(command, &bytes, &dir));
+            check(&valid, at, command, &runs.run(command, &bytes));
         }
     }
-    fs::remove_dir_all(dir).unwrap();
+    runs.remove();
 }
 
 #[test]
 fn damage_is_reported_when_exporting_to_a_database() {
-    let dir = memory_directory("damage-db");
+    let mut runs = Runs::new("damage-db");
     let valid = small();
     // Databases take longer, so only every tenth byte of the header and every eleventh of the records is tested.
     let header = (0..COUNTERS + 128).step_by(10);
     for at in header.chain((HEADER_SIZE..valid.len()).step_by(11)) {
         let mut bytes = valid.clone();
         bytes[at] ^= 0x40;
-        check(&valid, at, DATABASE, &run(DATABASE, &bytes, &dir));
+        check(&valid, at, DATABASE, &runs.run(DATABASE, &bytes));
     }
-    fs::remove_dir_all(dir).unwrap();
+    runs.remove();
 }
 
 /// Corrects the checksums of a file.
@@ -240,7 +261,7 @@ fn seal(bytes: &mut [u8]) {
 
 #[test]
 fn any_value_in_a_valid_record_can_be_exported() {
-    let dir = memory_directory("values");
+    let mut runs = Runs::new("values");
     let valid = small();
     let header = 12..COUNTERS;
     for at in header.chain(HEADER_SIZE..valid.len()) {
@@ -252,7 +273,7 @@ fn any_value_in_a_valid_record_can_be_exported() {
             let mut bytes = valid.clone();
             bytes[at] ^= [0x01, 0x80, 0xff][(at + n) % 3];
             seal(&mut bytes);
-            let run = run(command, &bytes, &dir);
+            let run = runs.run(command, &bytes);
             let what = run.describe(format!("byte {at}"), command);
             // With other sizes in the header, or a clock frequency of 0, the file cannot be read.
             let refused = at < COUNTERS && run.status == 1;
@@ -266,17 +287,17 @@ fn any_value_in_a_valid_record_can_be_exported() {
             }
         }
     }
-    fs::remove_dir_all(dir).unwrap();
+    runs.remove();
 }
 
 #[test]
 fn truncation_is_reported_with_its_offset_and_the_rest_is_exported() {
-    let dir = memory_directory("cut");
+    let mut runs = Runs::new("cut");
     let valid = small();
     let records = (valid.len() - HEADER_SIZE) / RECORD_SIZE;
     for length in 0..valid.len() {
         let command = FAST[length % FAST.len()];
-        let run = run(command, &valid[..length], &dir);
+        let run = runs.run(command, &valid[..length]);
         let what = run.describe(format!("{length} bytes"), command);
         if length < HEADER_SIZE {
             assert_eq!(run.status, 1, "{what}");
@@ -301,5 +322,5 @@ fn truncation_is_reported_with_its_offset_and_the_rest_is_exported() {
             assert_eq!(dispatches, left.saturating_sub(first), "{what}");
         }
     }
-    fs::remove_dir_all(dir).unwrap();
+    runs.remove();
 }
