@@ -1,10 +1,11 @@
 //! DS: the workgroup's local data share (LDS), and the lane permutations that use its crossbar.
 
-use super::access::{Access, Half, Local, Registers, Storage, perform};
+use super::access::{Access, Half, Local, Registers, perform};
 use super::atomic::Atomic;
 use super::operand::{file_mut, lanes, vectors, vgprs};
 use crate::fault::Fault;
 use crate::isa::{Inst, Op};
+use crate::memory::Storage;
 use crate::wave::{VReg, Wave};
 
 /// How a lane's address is computed.
