@@ -10,6 +10,7 @@ parser.add_argument("--records", type=int, default=1, help="how many records sha
 parser.add_argument("--counters", type=int, default=1, help="in each table")
 parser.add_argument("--count", default="(n << 32) + 1", help="of counter i of table n; 0: the counters are not in the file")
 options = parser.parse_args()
+count = eval(f"lambda n, i: {options.count}")
 
 print('.amdgcn_target "amdgcn-amd-amdhsa--gfx1100"\n.amdhsa_code_object_version 5')
 print('.section .rodata,"a"\n.p2align 3\nraw_version: .quad 11')
@@ -19,8 +20,7 @@ for n in range(options.tables):
     if options.count == "0":
         kind, values = "nobits", f".zero {8 * options.counters}"
     else:
-        values = (eval(options.count, {"n": n, "i": i}) for i in range(options.counters))
-        kind, values = "progbits", "\n".join(f".quad {value}" for value in values)
+        kind, values = "progbits", "\n".join(f".quad {count(n, i)}" for i in range(options.counters))
     each = options.counters // options.records
     records = "".join(
         f"record{n}_{i}: .quad {reference + i}, {n}, __profc_{name} + {8 * each * i} - record{n}_{i}, 0, 0, 0, 0\n"
