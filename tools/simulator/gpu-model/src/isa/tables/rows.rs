@@ -6,8 +6,8 @@
 //! - Opcodes: one per architecture, from chapter 15 of the RDNA3 guide and chapter 12 of the guides of MI200 and MI300. `_` if
 //!   the architecture, or LLVM's assembler for it, does not have the operation.
 //! - Name: LLVM's mnemonic for gfx11, or else for gfx942. `(gfx9 MNEMONIC)` after it is the mnemonic for gfx90a and gfx942 if it
-//!   is another one, `(gfx90a MNEMONIC)` the mnemonic only for gfx90a. The names of FLAT, GLOBAL, SCRATCH and MUBUF are without
-//!   the format's prefix. A row with several names has operations with consecutive opcodes, from the given ones on, whose
+//!   is another one, `(gfx90a MNEMONIC)` the mnemonic only for gfx90a. The names of FLAT, GLOBAL, SCRATCH, MUBUF and VOPD are
+//!   without the format's prefix. A row with several names has operations with consecutive opcodes, from the given ones on, whose
 //!   operands and flags are equal.
 //! - Operands, in the assembler's order. `ADDRESS` has the width of the format's addresses.
 //! - Flags of all architectures, then `(gfx11 FLAGS)` or `(gfx9 FLAGS)`, the flags of one generation.
@@ -620,18 +620,7 @@ rows! {
         _    0x33 0x33 V_PK_MOV_B32: PKB32 = PKB32 PKB32;
     }
     Vopd => {
-        0x00 _    _    V_DUAL_FMAC_F32: F32 = F32 F32;
-        0x01 _    _    V_DUAL_FMAAK_F32: F32 = F32 F32 K32;
-        0x02 _    _    V_DUAL_FMAMK_F32: F32 = F32 K32 F32;
-        0x03 _    _    V_DUAL_MUL_F32 V_DUAL_ADD_F32 V_DUAL_SUB_F32 V_DUAL_SUBREV_F32
-                       V_DUAL_MUL_DX9_ZERO_F32: F32 = F32 F32;
-        0x08 _    _    V_DUAL_MOV_B32: B32 = B32;
-        0x09 _    _    V_DUAL_CNDMASK_B32: B32 = B32 B32 MASK;
-        0x0a _    _    V_DUAL_MAX_F32 V_DUAL_MIN_F32: F32 = F32 F32;
-        0x0c _    _    V_DUAL_DOT2ACC_F32_F16: F32 = PKF16 PKF16;
-        0x0d _    _    V_DUAL_DOT2ACC_F32_BF16: F32 = PKBF16 PKBF16;
-        0x10 _    _    V_DUAL_ADD_NC_U32: U32 = U32 U32;
-        0x11 _    _    V_DUAL_LSHLREV_B32 V_DUAL_AND_B32: B32 = B32 B32;
+        0x0d _    _    V_DOT2ACC_F32_BF16: F32 = PKBF16 PKBF16;
     }
     Mai => {
         _    _    0x3e V_MFMA_F32_16X16X8_XF32: AV128 = AV64 AV64 AV128 | PLAIN;
@@ -848,7 +837,7 @@ rows! {
     }
 }
 
-// Operations with a row above, for gfx11, which have another format or other operands in gfx9.
+// Operations with a row above, which have another format or other operands in gfx9, or also the format VOPD.
 rows! {
     OTHERS
     Vop2 => {
@@ -869,6 +858,18 @@ rows! {
     Vop3 => {
         _     0x296 0x296 V_CVT_PK_RTZ_F16_F32 (gfx9 V_CVT_PKRTZ_F16_F32): PKF16 = F32 F32;
         _     0x2a1 0x2a1 V_MUL_DX9_ZERO_F32 (gfx9 V_MUL_LEGACY_F32): F32 = F32 F32;
+    }
+    Vopd => {
+        0x00 _    _    V_FMAC_F32: F32 = F32 F32;
+        0x01 _    _    V_FMAAK_F32: F32 = F32 F32 K32;
+        0x02 _    _    V_FMAMK_F32: F32 = F32 K32 F32;
+        0x03 _    _    V_MUL_F32 V_ADD_F32 V_SUB_F32 V_SUBREV_F32 V_MUL_DX9_ZERO_F32: F32 = F32 F32;
+        0x08 _    _    V_MOV_B32: B32 = B32;
+        0x09 _    _    V_CNDMASK_B32: B32 = B32 B32 MASK;
+        0x0a _    _    V_MAX_F32 V_MIN_F32: F32 = F32 F32;
+        0x0c _    _    V_DOT2ACC_F32_F16: F32 = PKF16 PKF16;
+        0x10 _    _    V_ADD_NC_U32: U32 = U32 U32;
+        0x11 _    _    V_LSHLREV_B32 V_AND_B32: B32 = B32 B32;
     }
     Flat => {
         0x56 _    0x4d ATOMIC_ADD_F32: B32 = ADDRESS B32;

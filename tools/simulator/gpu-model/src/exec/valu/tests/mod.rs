@@ -174,7 +174,7 @@ fn no_operation_panics() {
             let mut pick = || Operand(codes[random.next() as usize % codes.len()]);
             let (dst, dst2, src) = (pick(), pick(), [pick(), pick(), pick()]);
             let dual = Dual {
-                op: V_DUAL_FMAC_F32,
+                op: V_FMAC_F32,
                 dst: pick(),
                 src: [pick(), pick(), pick()],
             };
