@@ -393,7 +393,7 @@ mod tests {
         assert_eq!([8, 9].map(|n| wave.vgpr[n][1]), [0xc, 0xd]);
     }
 
-    /// The semantics test compares the other operations, and those of gfx9, with the host's (`atomics.hip`, `lanes.hip`).
+    /// The semantics test compares the other operations, also of gfx9, with the host's (`atomics.hip`, `lanes.hip`).
     #[test]
     fn atomic_operations_execute_lane_by_lane() {
         use Op::*;

@@ -217,7 +217,7 @@ fn no_operation_panics() {
     }
 }
 
-/// Operations of gfx9 that the decoder knows, but the model does not execute. clang does not generate the ones of f16 with
+/// Operations of gfx9 that the decoder knows, but the model does not execute. clang does not generate f16 operations with
 /// separate rounding steps (MAD, MAC), because denormals are enabled. The others need builtins.
 const NOT_MODELLED: &[Op] = &[
     V_EXP_LEGACY_F32,
