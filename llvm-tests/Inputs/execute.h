@@ -28,7 +28,7 @@ static inline void no_such_step(const char *name) {
     exit(2);
 }
 
-// devprof's functions: the linked ones, or those of a preloaded library.
+// devprof's functions, linked or from a preloaded library.
 int __llvm_profile_hip_collect_device_data(void) __attribute__((weak));
 int devprof_reset_counters(void) __attribute__((weak));
 

@@ -62,15 +62,20 @@ static inline void dispatch(struct test_queue *q, hsa_signal_t done, bool barrie
     ring(q->queue, index);
 }
 
+// A packet with the barrier bit, with a doorbell ring.
+static inline void put_next(struct test_queue *q, void *packet, int type) {
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(q->queue, 1);
+    wait_for_slots(q->queue, index, 1);
+    put(q->queue, index, packet, header_of(type, true));
+    ring(q->queue, index);
+}
+
 static inline void wait_for(struct test_queue *q, int type, const hsa_signal_t *on, int count, hsa_signal_t done) {
     hsa_barrier_and_packet_t packet = {0};
     for (int n = 0; n < count; ++n)
         packet.dep_signal[n] = on[n];
     packet.completion_signal = done;
-    uint64_t index = hsa_queue_add_write_index_scacq_screl(q->queue, 1);
-    wait_for_slots(q->queue, index, 1);
-    put(q->queue, index, &packet, header_of(type, true));
-    ring(q->queue, index);
+    put_next(q, &packet, type);
 }
 
 // Waits until all packets that are now in the queue are complete.

@@ -13,26 +13,22 @@ HEADERS = {
 RECORDS = {10: "<QQqqQQI3H2xI", 11: "<QQqqqQQI3HHI"}
 
 
-def fail(text):
-    sys.exit(f"{path}: {text}")
-
-
-def show(raw):
-    """Prints the profile at the start of raw and returns its length."""
+def read(raw):
+    """The profile at the start of raw: the lines to print, the counters of each record, and the length."""
     if len(raw) < 16 or struct.unpack_from("<Q", raw)[0] != 0xFF6C70726F667281:
-        fail("not a 64-bit raw profile")
+        raise ValueError("not a 64-bit raw profile")
     version = struct.unpack_from("<Q", raw, 8)[0]
     number = version & 0xFFFFFFFF
     if number not in HEADERS:
-        fail(f"raw version {number}")
+        raise ValueError(f"raw version {number}")
     fields = HEADERS[number].split()
     h = dict(zip(fields, struct.unpack_from(f"<{len(fields)}Q", raw)))
-    print("version", number, "flags", hex(version >> 32 << 32))
+    lines, all_counters = [f"version {number} flags {version >> 32 << 32:#x}"], []
     at = 8 * len(fields)
     end = at + h["binary_ids"]
     while at < end:
         (length,) = struct.unpack_from("<Q", raw, at)
-        print("binary id", raw[at + 8 : at + 8 + length].hex())
+        lines.append(f"binary id {raw[at + 8 : at + 8 + length].hex()}")
         at += 8 + (length + 7) // 8 * 8
     size = struct.calcsize(RECORDS[number])
     data = at
@@ -44,8 +40,8 @@ def show(raw):
         names += 8 * h["uniform_counters"] + h["padding_after_uniform_counters"]
     length = names + (h["names"] + 7) // 8 * 8
     if length > len(raw):
-        fail(f"{len(raw)} bytes, {length} according to its header")
-    print("records", h["data"])
+        raise ValueError(f"{len(raw)} bytes, {length} according to its header")
+    lines.append(f"records {h['data']}")
     for i in range(h["data"]):
         record = struct.unpack_from(RECORDS[number], raw, data + i * size)
         if number == 11:
@@ -55,18 +51,20 @@ def show(raw):
         # A record's pointers are relative to the record; the deltas are the distances of the sections from the first
         # record.
         at = counters + counter_ptr - (h["counters_delta"] - i * size - (1 << 64 if h["counters_delta"] >> 63 else 0))
-        values = list(struct.unpack_from(f"<{count}Q", raw, at))
-        line = f"record {i}: counters {values}"
+        all_counters.append(list(struct.unpack_from(f"<{count}Q", raw, at)))
+        line = f"record {i}: counters {all_counters[-1]}"
         if number == 11:
             delta = h["uniform_counters_delta"]
             at = uniform + uniform_ptr - (delta - i * size - (1 << 64 if delta >> 63 else 0))
             line += f" uniform {list(struct.unpack_from(f'<{count}Q', raw, at))} wave size {wave_size}"
-        print(line)
-    return length
+        lines.append(line)
+    return lines, all_counters, length
 
 
-path = sys.argv[1]
-with open(path, "rb") as file:
-    contents = file.read()
-while contents:
-    contents = contents[show(contents) :]
+if __name__ == "__main__":
+    with open(sys.argv[1], "rb") as file:
+        contents = file.read()
+    while contents:
+        lines, _, length = read(contents)
+        print(*lines, sep="\n")
+        contents = contents[length:]

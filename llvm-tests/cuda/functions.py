@@ -50,7 +50,7 @@ def functions(include, api, prefix, numbers, arguments, stream):
         elif config:
             where = f'"InConfig(%zu)", offsetof({config[1]}, {"stream" if api == "RUNTIME" else "hStream"})'
         elif name.startswith("__cudaLaunchKernel"):
-            # Its arguments are those of cudaLaunchKernel (crt/device_functions.h). The headers have no struct for them.
+            # It has the arguments of cudaLaunchKernel (crt/device_functions.h). The headers have no struct for them.
             where = '"At(%zu)", offsetof(cudaLaunchKernel_v7000_params, stream)'
         elif work == "Any" and not re.search("Async|MultiDevice", name):
             where = '"Default"'
@@ -86,7 +86,7 @@ def pairs(rows):
     """Merges each function that uses the default stream of the calling thread with the same function that does not. Rows of
     (number, number of the former or 0, the end of the line)."""
     per_thread = re.compile("_pt[ds]s?z?(?=_|$)")
-    # The versions of the runtime's functions are those of the toolkit.
+    # The runtime's functions have the toolkit's versions.
     key = lambda end: re.sub(r"_v\d{4,}$", "", per_thread.sub("", end))
     others, same = {}, {}
     for number, end in rows:

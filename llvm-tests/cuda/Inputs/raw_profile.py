@@ -2,7 +2,7 @@
 #
 #     raw_profile.py CUBIN OUT FUNCTION=COUNT[,COUNT…]…
 #
-# FUNCTION is a symbol. Functions that are not named did not run. The records are those of the cubin.
+# FUNCTION is a symbol. Functions that are not named did not run. The records are from the cubin.
 import struct
 import sys
 

@@ -3,13 +3,13 @@
 # pauses (snapshot.hip) until the profile has all its launches.
 import os
 import random
-import struct
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "Inputs"))
 import counts
+import profraw
 
 FILE = "gfx1100.default.profraw"
 THREADS = 64  # per launch
@@ -19,15 +19,10 @@ def read_count():
     """The count of the only counter; fails if the file is not one complete profile."""
     with open(FILE, "rb") as file:
         raw = file.read()
-    magic, version, ids, data, before, counters, after, bitmap, after_bitmap, uniform, after_uniform, _, names = (
-        struct.unpack_from("<13Q", raw)
-    )
-    size = 19 * 8 + ids + 72 * data + before + 8 * counters + after + bitmap + after_bitmap
-    at = 19 * 8 + ids + 72 * data + before
-    size += 8 * uniform + after_uniform + (names + 7) // 8 * 8
-    assert magic == 0xFF6C70726F667281 and version & 0xFFFFFFFF == 11, raw[:16]
-    assert (data, counters, size) == (1, 1, len(raw)), (data, counters, size, len(raw))
-    return struct.unpack_from("<Q", raw, at)[0]
+    _, counters, length = profraw.read(raw)
+    assert length == len(raw), (length, len(raw))
+    [[count]] = counters
+    return count
 
 
 times, command = int(sys.argv[1]), sys.argv[2:]

@@ -6,11 +6,13 @@ import glob
 import os
 import random
 import signal
-import struct
 import subprocess
 import sys
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "Inputs"))
+import profraw
 
 MANY = 1 << 32  # Each collect call of a process that is killed adds this.
 program, code_object, pattern = map(os.path.abspath, sys.argv[1:4])
@@ -22,12 +24,10 @@ def counters(path):
     """The six counters of the fixture, or exits if the file is incomplete."""
     with open(path, "rb") as file:
         raw = file.read()
-    magic, version, ids, records, _, number, *_ = header = struct.unpack_from("<19Q", raw)
-    start = 8 * len(header) + ids + 72 * records
-    names = start + 2 * 8 * number
-    if magic != 0xFF6C70726F667281 or number != 6 or len(raw) != names + (header[12] + 7) // 8 * 8:
+    _, records, length = profraw.read(raw)
+    values = sum(records, [])
+    if len(values) != 6 or length != len(raw):
         sys.exit(f"{path}: incomplete")
-    values = struct.unpack_from("<6Q", raw, start)
     if len(set(values)) != 1:
         sys.exit(f"{path}: counts of different processes: {values}")
     return values[0]

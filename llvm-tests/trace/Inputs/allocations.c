@@ -1,5 +1,5 @@
-// Preloaded after libdevprof.so: counts the allocations of the calling thread, and those of libdevprof.so on any
-// thread. The return address shows whether a call comes from libdevprof.so, which is linked with its own standard
+// Preloaded after libdevprof.so: counts the allocations of the calling thread, and the allocations of libdevprof.so on
+// any thread. The return address shows whether a call comes from libdevprof.so, which is linked with its own standard
 // library and calls malloc itself.
 #define _GNU_SOURCE
 #include <link.h>

@@ -7,6 +7,17 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+static void some(struct test_queue *q, int count) {
+    for (int n = 0; n < count; ++n)
+        dispatch(q, no_signal, true);
+}
+
+static void finish(struct test_queue *q) {
+    drain(q);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(q->queue));
+}
+
 // A thread fills the queue with packets that wait for a signal, and sets the signal afterwards.
 static void gate(void) {
     struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
@@ -21,8 +32,7 @@ static void gate(void) {
         await(done);
         CHECK(hsa_signal_destroy(done));
     }
-    printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(q.queue));
+    finish(&q);
 }
 
 // The program's own completion signals: one per dispatch, one for several, none.
@@ -99,12 +109,10 @@ static void destroyed(void) {
     for (int round = 0; round < 3; ++round) {
         struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
         hsa_signal_t never = signal_of(1);
-        for (int n = 0; n < 20; ++n)
-            dispatch(&q, no_signal, true);
+        some(&q, 20);
         drain(&q);
         wait_for(&q, HSA_PACKET_TYPE_BARRIER_AND, &never, 1, no_signal);
-        for (int n = 0; n < 5; ++n)
-            dispatch(&q, no_signal, true);
+        some(&q, 5);
         CHECK(hsa_queue_destroy(q.queue));
     }
     printf("ran: %lu\n", ran());
@@ -122,27 +130,20 @@ static void vendor(void) {
         packet.mask = 0xff;
         packet.cond = HSA_SIGNAL_CONDITION_EQ;
         packet.completion_signal = done;
-        uint64_t index = hsa_queue_add_write_index_scacq_screl(q.queue, 1);
-        put(q.queue, index, &packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
-        ring(q.queue, index);
+        put_next(&q, &packet, HSA_PACKET_TYPE_VENDOR_SPECIFIC);
         dispatch(&q, no_signal, true);
     }
     usleep(10000);
     printf("before: %ld\n", hsa_signal_load_scacquire(done));
     hsa_signal_store_screlease(value, 7);
     await(done);
-    drain(&q);
-    printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(q.queue));
+    finish(&q);
 }
 
 // A packet with an unassigned type or, if it is vendor-specific, an unassigned format, with a completion signal.
 static void put_unassigned(struct test_queue *q, int type, int format, hsa_signal_t done) {
     uint64_t packet[8] = {(uint64_t)format << 16, 0, 0, 0, 0, 0, 0, done.handle};
-    uint64_t index = hsa_queue_add_write_index_scacq_screl(q->queue, 1);
-    wait_for_slots(q->queue, index, 1);
-    put(q->queue, index, packet, header_of(type, true));
-    ring(q->queue, index);
+    put_next(q, packet, type);
 }
 
 // Unassigned packet types, and gfx1250's dispatch in clusters (hsa_amd_ext_kernel_dispatch_packet_t: 3 by 2 by 1
@@ -165,10 +166,7 @@ static void unknown(void) {
                               (uint64_t)arguments,
                               0,
                               done.handle};
-        uint64_t index = hsa_queue_add_write_index_scacq_screl(q.queue, 1);
-        wait_for_slots(q.queue, index, 1);
-        put(q.queue, index, packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
-        ring(q.queue, index);
+        put_next(&q, packet, HSA_PACKET_TYPE_VENDOR_SPECIFIC);
     }
     await(done);
     drain(&q);
@@ -238,19 +236,11 @@ static void jump(void) {
         await(done);
         hsa_signal_store_screlease(done, 1);
         uint64_t packet[8] = {7ul << 16 | 3ul << 32, (uint64_t)target.base_address, 0, 0, 0, 0, done.handle, 0};
-        uint64_t index = hsa_queue_add_write_index_scacq_screl(q.queue, 1);
-        put(q.queue, index, packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
-        ring(q.queue, index);
+        put_next(&q, packet, HSA_PACKET_TYPE_VENDOR_SPECIFIC);
         await(done);
         hsa_signal_store_screlease(done, 1);
     }
-    printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(q.queue));
-}
-
-static void some(struct test_queue *q, int count) {
-    for (int n = 0; n < count; ++n)
-        dispatch(q, no_signal, true);
+    finish(&q);
 }
 
 // The program ends in the middle of its work.
@@ -286,9 +276,7 @@ static void forks(void) {
         printf("child: %d\n", WEXITSTATUS(status));
     }
     some(&q, 50);
-    drain(&q);
-    printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(q.queue));
+    finish(&q);
 }
 
 enum { WAITERS = 3, ROUNDS = 150 };
@@ -358,9 +346,7 @@ static void chain(void) {
     hsa_signal_store_screlease(awaited, 0);
     while (__atomic_load_n(&chained.dispatches, __ATOMIC_ACQUIRE) < 20 * 31)
         usleep(1000);
-    drain(&chained);
-    printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(chained.queue));
+    finish(&chained);
 }
 
 // A single producer that sets the write index before it writes the packets or after, in turns.
@@ -377,9 +363,7 @@ static void stored(void) {
             exit(1);
         hsa_signal_store_relaxed(q.queue->doorbell_signal, index + count - 1);
     }
-    drain(&q);
-    printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(q.queue));
+    finish(&q);
 }
 
 // How often the threads whose names start with devprof went to sleep.
@@ -417,9 +401,7 @@ static void quiet(void) {
     } while (woke_up && ++tries < 200);
     printf("woke up: %ld\n", woke_up);
     some(&q, 100);
-    drain(&q);
-    printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(q.queue));
+    finish(&q);
 }
 
 // Other code in the process, for example a library, initializes HSA and shuts it down again: HSA stays initialized.
@@ -471,9 +453,7 @@ static void again(void) {
 static void plain(void) {
     struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     some(&q, 100);
-    drain(&q);
-    printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(q.queue));
+    finish(&q);
 }
 
 int main(int argc, char **argv) {

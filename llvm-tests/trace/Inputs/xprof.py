@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 with open(sys.argv[1]) as file:
     (run,) = json.load(file)
 
-# HIP's own kernels are not those of the program.
+# HIP's own kernels are not the program's.
 kernels = [kernel for kernel in run["kernels"] if not kernel["kernel_name"].startswith("__amd_")]
 for kernel in sorted(kernels, key=lambda kernel: kernel["kernel_name"]):
     print(f"kernel {kernel['kernel_name']}: {kernel['occurrences']:.0f} of {kernel['grid_dim']} x {kernel['block_dim']}")

@@ -21,7 +21,7 @@ pub const USUAL: [&str; 3] = ["usr/local/cuda", "opt/cuda", "usr/lib/cuda"];
 const LIBRARY_DIRS: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
 
 impl CudaInstallation {
-    /// The installation that `CUDA_PATH` or `CUDA_HOME` names, or else the one of the `ptxas` in PATH or in a usual directory.
+    /// The installation that `CUDA_PATH` or `CUDA_HOME` names, or else where the `ptxas` in PATH is, or in a usual directory.
     ///
     /// # Errors
     /// There is none, or the one that is named is not complete.
@@ -84,7 +84,7 @@ pub fn missing_part(path: &Path) -> Option<&'static str> {
     PARTS.into_iter().find(|part| !path.join(part).exists())
 }
 
-/// The directories of installations that no variable names: the one of the `ptxas` in PATH, and the usual ones. `root`: `/`,
+/// The directories of installations that no variable names: where the `ptxas` in PATH is, and the usual ones. `root`: `/`,
 /// or the directory that a test uses instead.
 pub fn usual_dirs(root: &Path, ptxas: Option<&Path>) -> Vec<PathBuf> {
     // The directory above bin. In some distributions, the program in PATH is a link.

@@ -3,6 +3,7 @@
 
 mod csv;
 mod json;
+mod messages;
 mod perfetto;
 mod rocpd;
 mod writer;

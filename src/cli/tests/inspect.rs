@@ -24,6 +24,11 @@ fn devprof(arguments: &[&str]) -> (u8, String, Vec<String>) {
     (status, String::from_utf8(out).unwrap(), lines)
 }
 
+#[track_caller]
+fn assert_has(text: &str, part: &str) {
+    assert!(text.contains(part), "{text}");
+}
+
 fn write(dir: &Path, name: &str, bytes: &[u8]) -> String {
     let path = dir.join(name);
     std::fs::write(&path, bytes).unwrap();
@@ -50,24 +55,19 @@ fn valid_damaged_and_unknown_files() {
 
     let (status, out, lines) = devprof(&["inspect", &valid]);
     assert_eq!((status, lines.len()), (0, 0));
-    assert!(out.contains("gfx1100"), "{out}");
+    assert_has(&out, "gfx1100");
     let (status, out, lines) = devprof(&["inspect", &damaged]);
     assert_eq!(status, 3);
     assert!(out.contains("gfx1100"), "the first entry is shown: {out}");
     let start = format!("devprof: {damaged}: bundle 1, at 0x");
-    assert!(
-        lines[0].starts_with(&start) && lines[0].contains("extends past"),
-        "{lines:?}"
-    );
+    assert!(lines[0].starts_with(&start), "{lines:?}");
+    assert_has(&lines[0], "extends past");
     let (status, out, lines) = devprof(&["inspect", &text, &missing]);
     assert_eq!((status, out.as_str()), (1, ""));
     assert!(
         lines[0].ends_with(r#"it begins with 68 65 6c 6c 6f 2c 20 77 6f 72 6c 64 "hello, world""#)
     );
-    assert!(
-        lines[1].contains("missing: cannot be opened: No such file"),
-        "{lines:?}"
-    );
+    assert_has(&lines[1], "missing: cannot be opened: No such file");
     let (status, out, _) = devprof(&["inspect", "--json", &valid, &text]);
     assert_eq!(status, 3);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -87,7 +87,7 @@ fn valid_damaged_and_unknown_files() {
     assert_eq!(std::fs::read(out.trim_end()).unwrap(), OBJECT);
     let (status, out, lines) = devprof(&["extract", &text, "-o", &to]);
     assert_eq!((status, out.as_str()), (1, ""));
-    assert!(lines[0].contains("no code objects in"), "{lines:?}");
+    assert_has(&lines[0], "no code objects in");
     // The code object is the only file in the directory.
     assert_eq!(std::fs::read_dir(&to).unwrap().count(), 1);
 }
@@ -106,15 +106,10 @@ fn kernel_names_are_demangled() {
     let file = write(dir.path(), "a.a", &archive);
     let (_, out, _) = devprof(&["inspect", "--kernels", &file]);
     let (_, raw, _) = devprof(&["inspect", "--kernels", "--no-demangle", &file]);
-    assert!(
-        out.contains("member member-of-a-long-name.o at 0x"),
-        "{out}"
-    );
-    assert!(
-        raw.contains("  _Z2abv\n") && out.contains("  ab()\n"),
-        "{out}{raw}"
-    );
-    assert!(out.contains("__llvm_prf_cnts"), "{out}");
+    assert_has(&out, "member member-of-a-long-name.o at 0x");
+    assert_has(&raw, "  _Z2abv\n");
+    assert_has(&out, "  ab()\n");
+    assert_has(&out, "__llvm_prf_cnts");
 }
 
 #[test]
@@ -185,9 +180,9 @@ fn raw_profiles_of_any_version_and_byte_order_are_recognized() {
     let file = write(dir.path(), "b.profraw", &three);
     let (status, out, lines) = devprof(&["inspect", &file]);
     assert_eq!(status, 3);
-    assert!(
-        out.contains("version 11, 64-bit little-endian, 2 profiles, 2 functions, 0 counters"),
-        "{out}"
+    assert_has(
+        &out,
+        "version 11, 64-bit little-endian, 2 profiles, 2 functions, 0 counters",
     );
     assert!(
         lines[0].contains(&format!("at {:#x}: raw profile", 2 * one.len())),
@@ -203,26 +198,17 @@ fn each_error_is_reported_once_with_the_file_that_it_concerns() {
     let here = dir.path().to_str().unwrap();
     let (out, missing) = (at("out"), at("missing"));
     let none = "cannot be opened: No such file or directory (os error 2)";
-    for (command, error) in [
-        (
-            vec!["extract", &missing, "-o", &out],
-            format!("devprof: {missing}: {none}"),
-        ),
-        (
-            vec!["inspect", here],
-            format!("devprof: {here}: a directory; pass its files instead"),
-        ),
-        (
-            vec!["extract", &file, "-o", &file],
-            format!("devprof: cannot write to {file}: it is not a directory"),
-        ),
-        (
-            vec!["report", &missing, "--profile", &missing],
-            format!(": {missing}: {none}"),
-        ),
-    ] {
+    let cases = format!(
+        "extract {missing} -o {out} = devprof: {missing}: {none}
+        inspect {here} = devprof: {here}: a directory; pass its files instead
+        extract {file} -o {file} = devprof: cannot write to {file}: it is not a directory
+        report {missing} --profile {missing} = : {missing}: {none}"
+    );
+    for case in cases.lines() {
+        let (command, error) = case.split_once(" = ").unwrap();
+        let command: Vec<&str> = command.split_whitespace().collect();
         let (status, _, lines) = devprof(&command);
         assert_eq!((status, lines.len()), (1, 1), "{command:?}: {lines:?}");
-        assert!(lines[0].ends_with(&error), "{}", lines[0]);
+        assert!(lines[0].ends_with(error), "{}", lines[0]);
     }
 }

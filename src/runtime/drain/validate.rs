@@ -252,55 +252,29 @@ mod tests {
 
     #[test]
     fn invalid_sections_are_refused() {
-        for (n, to, defect) in [
-            (
-                1,
-                0x10ff,
-                "the names end before they begin (0x1100 to 0x10ff)",
-            ),
-            (
-                1,
-                0x2001,
-                "the names at 0x1100 to 0x2001: outside the loaded segments",
-            ),
-            (
-                2,
-                0x3000,
-                "the counters at 0x3000 to 0x4030: outside the loaded segments",
-            ),
-            (
-                3,
-                u64::MAX,
-                "the counters at 0x4000 to 0xffffffffffffffff: outside the loaded segments",
-            ),
-            (
-                2,
-                0x4001,
-                "the counters at 0x4001 are not aligned to 8 bytes",
-            ),
-            (
-                5,
-                0x40ef,
-                "the data records have 143 bytes, not a multiple of 72",
-            ),
-            (
-                7,
-                0x4020,
-                "the uniform counters end before they begin (0x4030 to 0x4020)",
-            ),
-            (
-                8,
-                0x1ff9,
-                "the raw version at 0x1ff9 to 0x2001: outside the loaded segments",
-            ),
-            (
-                8,
-                u64::MAX,
-                "the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded segments",
-            ),
-        ] {
-            assert_eq!(changed(n, to).unwrap_err().to_string(), defect);
-        }
+        let defects = [
+            (1, 0x10ff),
+            (1, 0x2001),
+            (2, 0x3000),
+            (3, u64::MAX),
+            (2, 0x4001),
+            (5, 0x40ef),
+            (7, 0x4020),
+            (8, 0x1ff9),
+            (8, u64::MAX),
+        ]
+        .map(|(n, to)| changed(n, to).unwrap_err().to_string());
+        let expected = "\
+the names end before they begin (0x1100 to 0x10ff)
+the names at 0x1100 to 0x2001: outside the loaded segments
+the counters at 0x3000 to 0x4030: outside the loaded segments
+the counters at 0x4000 to 0xffffffffffffffff: outside the loaded segments
+the counters at 0x4001 are not aligned to 8 bytes
+the data records have 143 bytes, not a multiple of 72
+the uniform counters end before they begin (0x4030 to 0x4020)
+the raw version at 0x1ff9 to 0x2001: outside the loaded segments
+the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded segments";
+        assert_eq!(defects.join("\n"), expected);
         // A range that spans two segments is outside, too.
         assert!(changed(0, 0x1000).is_ok());
         let mut words = valid();

@@ -300,19 +300,18 @@ fn cycle(graph: &Graph) -> Option<Vec<ModulePath>> {
         .find_map(|module| follow(graph, module, &mut Vec::new(), &mut done))
 }
 
-/// The violations in a crate whose layers are `layers`, lowest first. A layer consists of one or more parts. A module may
-/// use modules of its own part, but not of another part of its layer.
-fn violations(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
+/// The violations in a crate whose layers are the lines of `layers`, lowest first. A layer consists of one or more parts. A
+/// module may use modules of its own part, but not of another part of its layer.
+fn violations(graph: &Graph, layers: &str) -> Vec<String> {
     let mut violations = Vec::new();
+    let layers = layers.lines().enumerate();
+    let parts =
+        layers.flat_map(|(height, parts)| parts.split_whitespace().map(move |part| (height, part)));
+    let parts: Vec<(usize, &str)> = parts.collect();
     // The layer and the part that a module belongs to: of the parts that its path begins with, the longest.
     let layer_of = |module: &ModulePath| {
-        let parts = layers
-            .iter()
-            .enumerate()
-            .flat_map(|(height, parts)| parts.iter().map(move |part| (height, *part)));
-        parts
-            .filter(|(_, part)| is_in(part, module))
-            .max_by_key(|(_, part)| part.len())
+        let parts = parts.iter().filter(|(_, part)| is_in(part, module));
+        parts.max_by_key(|(_, part)| part.len())
     };
     for (module, uses) in graph.iter().filter(|(module, _)| !module.is_empty()) {
         let Some((height, part)) = layer_of(module) else {
@@ -333,11 +332,9 @@ fn violations(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
             }
         }
     }
-    for part in layers.iter().flat_map(|parts| parts.iter()) {
-        if !graph
-            .keys()
-            .any(|module| layer_of(module).is_some_and(|(_, of)| of == *part))
-        {
+    for (_, part) in &parts {
+        let is_of = |module| layer_of(module).is_some_and(|(_, of)| of == part);
+        if !graph.keys().any(is_of) {
             violations.push(format!("the layer {part} has no modules"));
         }
     }
@@ -399,7 +396,7 @@ fn workspace() -> PathBuf {
 /// Checks the crate whose root file is `root`, a path in the workspace. `layers`: see [`violations`]. `pointers`: the
 /// statics that may hold a function pointer.
 #[track_caller]
-pub fn check(root: &str, layers: &[&[&str]], pointers: &[&str]) {
+pub fn check(root: &str, layers: &str, pointers: &[&str]) {
     let crate_ = Crate::read(&workspace().join(root));
     let violations = violations(&crate_.graph(), layers);
     assert!(violations.is_empty(), "{root}:\n{}", violations.join("\n"));
@@ -519,31 +516,32 @@ mod tests {
             let found = &graph[&vec!["b".to_owned(), "x".to_owned()]];
             found.iter().map(|module| name(module)).collect::<Vec<_>>()
         };
-        assert_eq!(uses("use crate::a;"), ["a"]);
-        assert_eq!(
-            uses("use crate::{a::{self, T}, b::{c::f, d::e}};"),
-            ["a", "b::c", "b::d::e"]
-        );
-        assert_eq!(uses("use super::c::*;"), ["b::c"]);
-        assert_eq!(uses("use super::super::a as z;"), ["a"]);
-        assert_eq!(uses("use crate::function;"), ["the crate's root"]);
-        assert_eq!(uses("use std::fmt; use c::f;"), [""; 0]);
-        assert_eq!(
-            uses("fn f(x: crate::a::T) -> u8 { super::d::g(x) }"),
-            ["a", "b::d"]
-        );
-        assert_eq!(
-            uses("fn f() { println!(\"{}\", [crate::a::N, super::c::N]) }"),
-            ["a", "b::c"]
-        );
-        assert_eq!(
-            uses("mod inner { fn f() { super::super::c::g() } }"),
-            ["b::c"]
-        );
-        assert_eq!(uses("#[cfg(test)] mod tests { use crate::a; }"), [""; 0]);
-        assert_eq!(uses("#[cfg(all(test, loom))] use crate::a;"), [""; 0]);
-        assert_eq!(uses("#[cfg(not(test))] use crate::a;"), ["a"]);
-        assert_eq!(uses("#[test] fn f() { crate::a::g() }"), [""; 0]);
+        for (text, found) in [
+            ("use crate::a;", &["a"][..]),
+            (
+                "use crate::{a::{self, T}, b::{c::f, d::e}};",
+                &["a", "b::c", "b::d::e"],
+            ),
+            ("use super::c::*;", &["b::c"]),
+            ("use super::super::a as z;", &["a"]),
+            ("use crate::function;", &["the crate's root"]),
+            ("use std::fmt; use c::f;", &[]),
+            (
+                "fn f(x: crate::a::T) -> u8 { super::d::g(x) }",
+                &["a", "b::d"],
+            ),
+            (
+                "fn f() { println!(\"{}\", [crate::a::N, super::c::N]) }",
+                &["a", "b::c"],
+            ),
+            ("mod inner { fn f() { super::super::c::g() } }", &["b::c"]),
+            ("#[cfg(test)] mod tests { use crate::a; }", &[]),
+            ("#[cfg(all(test, loom))] use crate::a;", &[]),
+            ("#[cfg(not(test))] use crate::a;", &["a"]),
+            ("#[test] fn f() { crate::a::g() }", &[]),
+        ] {
+            assert_eq!(uses(text), found, "{text}");
+        }
         let parent = Crate::of(&[("", ""), ("b", "pub use c::T;"), ("b::c", "use super::T;")]);
         let cycle = cycle(&parent.graph()).map(|cycle| cycle.len());
         assert_eq!(
@@ -580,22 +578,23 @@ mod tests {
     #[test]
     fn function_pointers_in_statics_are_found() {
         let found = |text: &str| function_pointers(&Crate::of(&[("", ""), ("x", text)]));
-        assert_eq!(
-            found("static S: OnceLock<extern \"C\" fn()> = OnceLock::new();"),
-            ["x::S"]
-        );
-        assert_eq!(
-            found("fn f() { static S: [Option<fn(u8) -> u8>; 2] = [None; 2]; }"),
-            ["x::S"]
-        );
-        assert_eq!(
-            found("#[used] static S: fn() = f; static N: u8 = 1; fn g(h: fn()) {}"),
-            [""; 0]
-        );
-        assert_eq!(
-            found("#[cfg(test)] mod tests { static S: fn() = f; }"),
-            [""; 0]
-        );
+        for (text, pointers) in [
+            (
+                "static S: OnceLock<extern \"C\" fn()> = OnceLock::new();",
+                &["x::S"][..],
+            ),
+            (
+                "fn f() { static S: [Option<fn(u8) -> u8>; 2] = [None; 2]; }",
+                &["x::S"],
+            ),
+            (
+                "#[used] static S: fn() = f; static N: u8 = 1; fn g(h: fn()) {}",
+                &[],
+            ),
+            ("#[cfg(test)] mod tests { static S: fn() = f; }", &[]),
+        ] {
+            assert_eq!(found(text), pointers, "{text}");
+        }
     }
 
     #[test]
@@ -603,7 +602,7 @@ mod tests {
         let of = |low: &str, high: &str| {
             let graph =
                 Crate::of(&[("", "mod low; mod high;"), ("low", low), ("high", high)]).graph();
-            violations(&graph, &[&["low"], &["high"]])
+            violations(&graph, "low\n high")
         };
         assert_eq!(of("", "use crate::low;"), [""; 0]);
         assert_eq!(
@@ -618,7 +617,7 @@ mod tests {
             ("z", ""),
         ]);
         assert_eq!(
-            violations(&graph.graph(), &[&["x", "y"], &["empty"]]),
+            violations(&graph.graph(), "x y\n empty"),
             [
                 "x uses y, which is not in a lower layer",
                 "y uses x, which is not in a lower layer",

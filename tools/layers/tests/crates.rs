@@ -5,31 +5,24 @@ use layers::{check, check_users, members};
 /// src/runtime/README.md explains the layers.
 #[test]
 fn the_runtime() {
-    check(
-        "src/runtime/lib.rs",
-        &[
-            &["sys"],
-            &["support"],
-            &["gpu"],
-            &["output"],
-            // A drain knows no vendor, and the vendors do not know each other.
-            &["drain", "amd", "nvidia"],
-            &["trace::queues", "trace::recorder"],
-            &["trace::session"],
-            &["trace::devices", "trace::hsa", "trace::calls"],
-            &[
-                "trace::dispatches",
-                "trace::copies",
-                "trace::cuda",
-                "trace::markers",
-            ],
-            &["trace"],
-            &["process"],
-            &["exports"],
-        ],
-        // Handling a request may register the exit handler again, and the exit handler sends requests.
-        &["process::handler::EXIT_HANDLER"],
-    );
+    // A drain knows no vendor, and the vendors do not know each other.
+    let layers = "
+        sys
+        support
+        gpu
+        output
+        drain amd nvidia
+        trace::queues trace::recorder
+        trace::session
+        trace::devices trace::hsa trace::calls
+        trace::dispatches trace::copies trace::cuda trace::markers
+        trace
+        process
+        exports
+    ";
+    // Handling a request may register the exit handler again, and the exit handler sends requests.
+    let pointers = ["process::handler::EXIT_HANDLER"];
+    check("src/runtime/lib.rs", layers, &pointers);
     // The two pipelines are independent.
     check_users("src/runtime/lib.rs", "trace", "drain", &[]);
     // The sources of records that only one vendor's runtime has call that runtime. The rest of the trace knows no vendor: it gets
@@ -42,167 +35,120 @@ fn the_runtime() {
 /// The modules of `report` are in the order in which the data passes through them.
 #[test]
 fn the_command_line() {
-    check(
-        "src/cli/src/lib.rs",
-        &[
-            &[
-                "color", "csv", "exit", "git", "names", "parallel", "paths", "progress", "readable",
-            ],
-            &["console", "cuda_registers", "gpus", "llvm", "locate"],
-            &["returns", "table", "traces"],
-            &["clang", "cuda_installation", "outfile"],
-            &["run_log", "trace_reader"],
-            &["extract", "flags", "inspect"],
-            &["doctor"],
-            &["export", "merge", "stats"],
-            &["run"],
-            &["demo"],
-            &["report::inputs"],
-            &["report::lines", "report::mapping", "report::source"],
-            &["report::cuda", "report::diff", "report::select"],
-            &["report::llvm_cov"],
-            &["report::model", "report::objects", "report::trace"],
-            &["report::column_data", "report::counts"],
-            &["report::baseline", "report::build", "report::lcov"],
-            &["report::notes"],
-            &["report::matching", "report::plan"],
-            &["report::read"],
-            &["report::paths", "report::text", "report::output"],
-            &["report::thresholds"],
-            &[
-                "report::cobertura",
-                "report::github",
-                "report::html",
-                "report::markdown",
-            ],
-            &["report::render"],
-            &["report"],
-            &["docs"],
-        ],
-        &[],
-    );
-}
-
-#[test]
-fn code_objects() {
-    check(
-        "src/formats/code-objects/src/lib.rs",
-        &[
-            &["budget", "error", "location", "target"],
-            &["bytes", "metadata"],
-            &[
-                "archive", "elf", "kpack", "object", "offload", "packed", "profile",
-            ],
-            &["without_code"],
-            &["amd", "bundle", "cuda", "host", "returns"],
-            &["found", "kind"],
-            &["walk"],
-            &["extract"],
-        ],
-        &[],
-    );
-}
-
-#[test]
-fn fatbin() {
-    check("src/formats/fatbin/lib.rs", &[&["id"]], &[]);
-}
-
-#[test]
-fn hsa_abi() {
-    check(
-        "src/formats/hsa-abi/lib.rs",
-        &[
-            &["status", "handle"],
-            &["agent", "executable", "memory", "system", "queue"],
-            &["loader", "signal"],
-            &["newer"],
-            &["tables"],
-        ],
-        &[],
-    );
+    let layers = "
+        color csv exit git names parallel paths progress readable
+        console cuda_registers gpus llvm locate
+        returns table traces
+        clang cuda_installation outfile
+        run_log trace_reader
+        extract flags inspect
+        doctor
+        export merge stats
+        run
+        demo
+        report::inputs
+        report::lines report::mapping report::source
+        report::cuda report::diff report::select
+        report::llvm_cov
+        report::model report::objects report::trace
+        report::column_data report::counts
+        report::baseline report::build report::lcov
+        report::notes
+        report::matching report::plan
+        report::read
+        report::paths report::text report::output
+        report::thresholds
+        report::cobertura report::github report::html report::markdown
+        report::render
+        report
+        docs
+    ";
+    check("src/cli/src/lib.rs", layers, &[]);
 }
 
 #[test]
 fn hsa_sim() {
-    check(
-        "tools/simulator/hsa-sim/src/lib.rs",
-        &[
-            &["sync"],
-            &["faults"],
-            &["results"],
-            &["settings", "system_events"],
-            &["device"],
-            &["memory"],
-            &["signals", "executables"],
-            &["state"],
-            &["copies", "queues"],
-            &["hsa"],
-            &["tools"],
-            &["api"],
-        ],
-        // A callback for tests.
-        &["hsa::lifecycle::DURING_INIT"],
-    );
+    let layers = "
+        sync
+        faults
+        results
+        settings system_events
+        device
+        memory
+        signals executables
+        state
+        copies queues
+        hsa
+        tools
+        api
+    ";
+    // A callback for tests.
+    let pointers = ["hsa::lifecycle::DURING_INIT"];
+    check("tools/simulator/hsa-sim/src/lib.rs", layers, &pointers);
 }
 
+/// Crates whose statics hold no function pointers.
 #[test]
-fn gpu_model() {
-    check(
-        "tools/simulator/gpu-model/src/lib.rs",
-        &[
-            &["clock", "fault", "isa", "thread"],
-            &["memory", "topology", "wave"],
-            &["exec"],
-            &["dispatch"],
-            &["queue"],
-            &["rocr"],
-        ],
-        &[],
-    );
-}
-
-/// Crates with few modules.
-#[test]
-fn small_crates() {
-    let all: [(&str, &[&[&str]]); 5] = [
+fn other_crates() {
+    for (root, layers) in [
+        (
+            "src/formats/code-objects/src/lib.rs",
+            "
+            budget error location target
+            bytes metadata
+            archive elf kpack object offload packed profile
+            without_code
+            amd bundle cuda host returns
+            found kind
+            walk
+            extract
+            ",
+        ),
+        (
+            "tools/simulator/gpu-model/src/lib.rs",
+            "
+            clock fault isa thread
+            memory topology wave
+            exec
+            dispatch
+            queue
+            rocr
+            ",
+        ),
+        (
+            "src/formats/hsa-abi/lib.rs",
+            "
+            status handle
+            agent executable memory system queue
+            loader signal
+            newer
+            tables
+            ",
+        ),
         (
             "src/formats/cuda-abi/lib.rs",
-            &[&["driver", "nvtx"], &["cupti"], &["activity", "functions"]],
+            "driver nvtx\n cupti\n activity functions",
         ),
         (
             "src/formats/profraw/lib.rs",
-            &[&["format"], &["kind", "names", "reader"], &["counts"]],
+            "format\n kind names reader\n counts",
         ),
-        ("src/formats/tracefile/lib.rs", &[&["format"], &["reader"]]),
+        ("src/formats/fatbin/lib.rs", "id"),
+        ("src/formats/tracefile/lib.rs", "format\n reader"),
         (
             "tools/bench/src/main.rs",
-            &[
-                &["measure"],
-                &[
-                    "drain", "load", "merge", "model", "objects", "report", "snapshot", "start",
-                    "trace",
-                ],
-            ],
+            "measure\n drain load merge model objects report snapshot start trace",
         ),
-        ("tools/fuzz/src/lib.rs", &[&["corpus"], &["hostile"]]),
-    ];
-    for (root, layers) in all {
-        check(root, layers, &[]);
-    }
-}
-
-#[test]
-fn one_file() {
-    for root in [
-        "src/formats/runlog/lib.rs",
-        "src/formats/settings/lib.rs",
-        "src/cli/src/main.rs",
-        "tools/simulator/gpu-model/src/main.rs",
-        "tools/fuzz/src/main.rs",
-        "tools/layers/src/lib.rs",
+        ("tools/fuzz/src/lib.rs", "corpus\n hostile"),
+        // One file.
+        ("src/formats/runlog/lib.rs", ""),
+        ("src/formats/settings/lib.rs", ""),
+        ("src/cli/src/main.rs", ""),
+        ("tools/simulator/gpu-model/src/main.rs", ""),
+        ("tools/fuzz/src/main.rs", ""),
+        ("tools/layers/src/lib.rs", ""),
     ] {
-        check(root, &[], &[]);
+        check(root, layers, &[]);
     }
 }
 

@@ -145,7 +145,7 @@ impl System<'_> {
         value.map(PathBuf::from)
     }
 
-    /// The installation that CUDA_PATH or CUDA_HOME names, or else the one of the ptxas in PATH or in a usual directory:
+    /// The installation that CUDA_PATH or CUDA_HOME names, or else where the ptxas in PATH is, or in a usual directory:
     /// the first complete one, or else the first directory that exists.
     fn installation(&self) -> Option<PathBuf> {
         let usual = || {

@@ -196,12 +196,13 @@ const MARKERS: &str = "MARKER_CORE_RANGE_API";
 /// SQLite's default limit of the number of tables in a union. Readers use their own SQLite.
 pub const MAX_TRACES: usize = 500;
 
-/// The columns of a row and their values.
-type Row<'a> = [(&'a str, &'a dyn ToSql)];
-
-macro_rules! row {
-    ($($column:ident: $value:expr),* $(,)?) => {
-        &[$((stringify!($column), &$value as &dyn ToSql)),*]
+/// Adds a row to a table of the trace. `of process`: one that refers to the trace's host and process.
+macro_rules! insert {
+    ($to:ident.$table:ident { $($column:ident: $value:expr),* $(,)? }) => {
+        $to.insert(stringify!($table), &[$((stringify!($column), &$value as &dyn ToSql)),*])
+    };
+    ($to:ident.$table:ident of process { $($column:ident: $value:expr),* $(,)? }) => {
+        insert!($to.$table { nid: $to.rows.node, pid: $to.rows.pid, $($column: $value),* })
     };
 }
 
@@ -271,7 +272,7 @@ impl Rocpd {
     }
 
     /// Adds a row to a table of the trace.
-    fn insert(&self, table: &str, row: &Row) -> Result<()> {
+    fn insert(&self, table: &str, row: &[(&str, &dyn ToSql)]) -> Result<()> {
         let suffix = &self.rows.suffix;
         let (columns, values): (Vec<_>, Vec<_>) = row.iter().copied().unzip();
         // Some are keywords of SQL.
@@ -297,7 +298,7 @@ impl Rocpd {
         self.rows.suffix = suffix.clone();
         self.rows.pid = trace.header.pid.get();
         for (tag, value) in [("schema_version", "3"), ("uuid", &suffix), ("guid", &guid)] {
-            self.insert("metadata", row! { tag: tag, value: value })?;
+            insert!(self.metadata { tag: tag, value: value })?;
         }
         Ok(())
     }
@@ -308,7 +309,7 @@ impl Rocpd {
             return Ok(id);
         }
         let id = self.rows.strings.len() as i64 + 1;
-        self.insert("string", row! { id: id, string: string })?;
+        insert!(self.string { id: id, string: string })?;
         self.rows.strings.insert(string.to_owned(), id);
         Ok(id)
     }
@@ -319,7 +320,7 @@ impl Rocpd {
         self.rows.events += 1;
         let stack = (correlation != 0).then(|| int(correlation));
         let id = self.rows.events;
-        self.insert("event", row! {
+        insert!(self.event {
             id: id, category_id: category, stack_id: stack, parent_stack_id: stack, correlation_id: stack, extdata: extra,
         })?;
         Ok(id)
@@ -346,9 +347,8 @@ impl Rocpd {
         let [gx, gy, gz] = dispatch.grid.map(|size| size.get());
         let mut extra = json!({});
         add_clock(&mut extra, dispatch.head.flags.get());
-        let Rows { node, pid, .. } = self.rows;
-        self.insert("kernel_dispatch", row! {
-            nid: node, pid: pid, tid: thread, agent_id: agent, kernel_id: kernel, dispatch_id: int(dispatch.head.id),
+        insert!(self.kernel_dispatch of process {
+            tid: thread, agent_id: agent, kernel_id: kernel, dispatch_id: int(dispatch.head.id),
             queue_id: queue, stream_id: stream, start: int(start), end: int(end),
             private_segment_size: dispatch.scratch.get(), group_segment_size: dispatch.lds.get(),
             workgroup_size_x: wx, workgroup_size_y: wy, workgroup_size_z: wz,
@@ -371,9 +371,8 @@ impl Rocpd {
             extra["engine"] = copy.engine.get().into();
         }
         add_clock(&mut extra, copy.head.flags.get());
-        let Rows { node, pid, .. } = self.rows;
-        self.insert("memory_copy", row! {
-            nid: node, pid: pid, tid: copy.thread.get(), start: int(start), end: int(end), name_id: name,
+        insert!(self.memory_copy of process {
+            tid: copy.thread.get(), start: int(start), end: int(end), name_id: name,
             dst_agent_id: to, src_agent_id: from, size: int(copy.size.get()), stream_id: stream, event_id: event,
             extdata: extra.to_string(),
         })
@@ -422,10 +421,8 @@ impl Rocpd {
     ) -> Result<()> {
         let name = self.string(name)?;
         self.rows.threads.insert(thread);
-        let Rows { node, pid, .. } = self.rows;
-        self.insert("region", row! {
-            nid: node, pid: pid, tid: thread, start: int(start), end: int(end), name_id: name, event_id: event,
-            extdata: extra.to_string(),
+        insert!(self.region of process {
+            tid: thread, start: int(start), end: int(end), name_id: name, event_id: event, extdata: extra.to_string(),
         })
     }
 
@@ -436,25 +433,17 @@ impl Rocpd {
             Some(&track) => track,
             None => {
                 let name = self.string(MARKERS)?;
-                let Rows { node, pid, .. } = self.rows;
                 let track = self.rows.tracks.len() as i64 + 1;
-                self.insert(
-                    "track",
-                    row! { id: track, nid: node, pid: pid, tid: thread, name_id: name },
-                )?;
+                insert!(self.track of process { id: track, tid: thread, name_id: name })?;
                 self.rows.tracks.insert(thread, track);
                 track
             }
         };
-        self.insert(
-            "sample",
-            row! { track_id: track, timestamp: int(time), event_id: event },
-        )
+        insert!(self.sample { track_id: track, timestamp: int(time), event_id: event })
     }
 
     /// Adds the rows that other records refer to.
     fn infos(&mut self, trace: &mut Trace) -> Result<()> {
-        let Rows { node, pid, .. } = self.rows;
         let process = trace.tables.process;
         let text = |id: u32| trace.tables.text(id);
         let host = process.and_then(|process| text(process.host.get()));
@@ -462,26 +451,18 @@ impl Rocpd {
         let hash = Md5::digest(machine.as_bytes());
         let hash = hash.iter().take(8);
         let hash = hash.fold(0, |hash, byte| hash << 8 | i64::from(*byte));
-        self.insert(
-            "info_node",
-            row! {
-                id: node, hash: hash, machine_id: machine, system_name: "Linux", hostname: host,
-            },
-        )?;
+        insert!(self.info_node {
+            id: self.rows.node, hash: hash, machine_id: machine, system_name: "Linux", hostname: host,
+        })?;
         let parent = process.map(|process| process.parent.get());
         let started = int(trace.started());
         let command = process.and_then(|process| text(process.command.get()));
-        self.insert("info_process", row! {
-            id: pid, nid: node, ppid: parent, pid: pid, init: started, start: started, command: command,
+        insert!(self.info_process of process {
+            id: self.rows.pid, ppid: parent, init: started, start: started, command: command,
         })?;
         for &thread in &self.rows.threads {
             let name = trace.given_name(named::THREAD, thread.into());
-            self.insert(
-                "info_thread",
-                row! {
-                    id: thread, nid: node, ppid: parent, pid: pid, tid: thread, name: name,
-                },
-            )?;
+            insert!(self.info_thread of process { id: thread, ppid: parent, tid: thread, name: name })?;
         }
         // The NULL stream has an ID of its own in the trace, by which it is named.
         let mut null = None;
@@ -499,30 +480,19 @@ impl Rocpd {
                 STREAM => null.unwrap_or("Default Stream").to_owned(),
                 id => trace.stream_name(id),
             };
-            self.insert(
-                "info_stream",
-                row! { id: stream, nid: node, pid: pid, name: name },
-            )?;
+            insert!(self.info_stream of process { id: stream, name: name })?;
         }
         self.rows.queues.extend(trace.tables.queues.keys());
         for &queue in &self.rows.queues {
             let name = format!("Queue {queue}");
-            self.insert(
-                "info_queue",
-                row! { id: queue, nid: node, pid: pid, name: name },
-            )?;
+            insert!(self.info_queue of process { id: queue, name: name })?;
         }
         self.rows.kernels.extend(trace.tables.kernels.keys());
         let of_kernels = trace.tables.kernels.values();
         let of_kernels = of_kernels.map(|kernel| kernel.agent.get());
         let agents = trace.tables.agents.keys().copied().chain(of_kernels);
         self.rows.agents.extend(agents);
-        let code_object_of = |id: i64, agent: Option<u32>| {
-            self.insert(
-                "info_code_object",
-                row! { id: id, nid: node, pid: pid, agent_id: agent },
-            )
-        };
+        let code_object_of = |id: i64, agent: Option<u32>| insert!(self.info_code_object of process { id: id, agent_id: agent });
         // The placeholder for kernels that have no record.
         code_object_of(0, None)?;
         for &id in &self.rows.agents {
@@ -532,8 +502,8 @@ impl Rocpd {
                 None if id == NO_AGENT => None,
                 _ => Some("GPU"),
             };
-            self.insert("info_agent", row! {
-                id: id, nid: node, pid: pid, type: what, absolute_index: what.map(|_| trace.node(id)),
+            insert!(self.info_agent of process {
+                id: id, type: what, absolute_index: what.map(|_| trace.node(id)),
                 logical_index: what.map(|_| id), type_index: trace.number(id),
                 name: agent.and_then(|agent| text(agent.name.get())),
                 product_name: agent.and_then(|agent| text(agent.product.get())),
@@ -547,22 +517,18 @@ impl Rocpd {
             let of = |value: fn(&Kernel) -> u64| kernel.map(|kernel| int(value(kernel)));
             let build_id = trace.build_id(id);
             let extra = build_id.map(|build_id| json!({ "build_id": build_id }).to_string());
-            self.insert(
-                "info_kernel_symbol",
-                row! {
-                    id: id, nid: node, pid: pid,
-                    code_object_id: kernel.map_or(0, |kernel| code_object(kernel.agent.get())),
-                    kernel_name: trace.kernel_symbol(id), display_name: &*name,
-                    kernel_object: of(|kernel| kernel.object.get()),
-                    kernarg_segment_size: of(|kernel| kernel.kernarg.get().into()),
-                    group_segment_size: of(|kernel| kernel.lds.get().into()),
-                    private_segment_size: of(|kernel| kernel.scratch.get().into()),
-                    sgpr_count: of(|kernel| kernel.sgprs.get().into()),
-                    arch_vgpr_count: of(|kernel| kernel.vgprs.get().into()),
-                    accum_vgpr_count: of(|kernel| kernel.accum_vgprs.get().into()),
-                    extdata: extra.as_deref().unwrap_or(NO_EXTRA),
-                },
-            )?;
+            insert!(self.info_kernel_symbol of process {
+                id: id, code_object_id: kernel.map_or(0, |kernel| code_object(kernel.agent.get())),
+                kernel_name: trace.kernel_symbol(id), display_name: &*name,
+                kernel_object: of(|kernel| kernel.object.get()),
+                kernarg_segment_size: of(|kernel| kernel.kernarg.get().into()),
+                group_segment_size: of(|kernel| kernel.lds.get().into()),
+                private_segment_size: of(|kernel| kernel.scratch.get().into()),
+                sgpr_count: of(|kernel| kernel.sgprs.get().into()),
+                arch_vgpr_count: of(|kernel| kernel.vgprs.get().into()),
+                accum_vgpr_count: of(|kernel| kernel.accum_vgprs.get().into()),
+                extdata: extra.as_deref().unwrap_or(NO_EXTRA),
+            })?;
         }
         Ok(())
     }

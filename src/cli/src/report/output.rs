@@ -1,5 +1,5 @@
 //! The directory of a report. It is created or replaced only when the report is complete. An existing directory is
-//! replaced only if it has no files except for those of an earlier report.
+//! replaced only if it has only files of an earlier report.
 
 use crate::paths;
 use anyhow::{Context, bail};

@@ -497,6 +497,9 @@ mod tests {
         }
     }
 
+    /// The log of a process that loaded code without counters.
+    const ENDED: &str = "7 loaded /bin/true\n7 code \n7 ended \n";
+
     #[test]
     fn a_kernel_that_ran_on_several_gpus_is_one_kernel() {
         use tracefile::format::{Count, Counter, Dispatch, Header, Kernel, Record, pieces};
@@ -576,7 +579,10 @@ mod tests {
             end: End::Exited(NOT_STARTED),
             ..run()
         };
-        let loaded = "7 loaded /bin/true\n";
+        let not_started =
+            "./a b was not started (status 127): the dynamic linker prints the reason";
+        let lost = "/bin/true was killed, ended with _exit, or still runs: its counts are lost";
+        let (loaded, killed) = ("7 loaded /bin/true\n", "7 loaded /bin/true\n7 code \n");
         let no_code = "no device code was loaded (1 process ran)$";
         for (run, log, expected) in [
             (run(), "", "no process loaded devprof"),
@@ -584,29 +590,13 @@ mod tests {
             (run(), loaded, "--model"),
             // $ is the end.
             (with_gpu(), loaded, no_code),
-            (
-                with_gpu(),
-                "7 loaded /bin/true\n7 code \n7 ended \n",
-                "no instrumented device code",
-            ),
-            (
-                with_gpu(),
-                "7 loaded /bin/true\n7 code \n",
-                "/bin/true was killed, ended with _exit, or still runs: its counts are lost",
-            ),
-            (
-                with_gpu(),
-                "7 loaded /bin/true\n7 code \n",
-                "no counters were collected: see above",
-            ),
+            (with_gpu(), ENDED, "no instrumented device code"),
+            (with_gpu(), killed, lost),
+            (with_gpu(), killed, "no counters were collected: see above"),
             (run(), &cuda, "no NVIDIA GPU found$"),
             (with_nvidia, &cuda, no_code),
             (is_static, "", "it is static"),
-            (
-                is_not_started,
-                "",
-                "./a b was not started (status 127): the dynamic linker prints the reason",
-            ),
+            (is_not_started, "", not_started),
         ] {
             let found = messages(&run, log.as_bytes()) + "$";
             assert!(found.contains(expected), "{found}");
@@ -619,11 +609,7 @@ mod tests {
             is_quiet: true,
             ..run()
         };
-        for log in [
-            "",
-            "7 loaded /bin/true\n",
-            "7 loaded /bin/true\n7 code \n7 ended \n",
-        ] {
+        for log in ["", "7 loaded /bin/true\n", ENDED] {
             assert_eq!(messages(&quiet(), log.as_bytes()), "");
         }
         let log = b"7 wrote /none/x\n8 wrote /none/x\n7 lost lost it\n7 code \n";

@@ -201,6 +201,23 @@ fn fault(address: u64, size: usize, write: bool) -> Fault {
     }
 }
 
+/// Memory that a lane can access, as integers and as consecutive dwords.
+pub trait Storage {
+    fn load_u8(&mut self, address: u64) -> Result<u8, Fault>;
+    fn load_u16(&mut self, address: u64) -> Result<u16, Fault>;
+    fn load_u32(&mut self, address: u64) -> Result<u32, Fault>;
+    fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault>;
+    fn store_u8(&mut self, address: u64, value: u8) -> Result<(), Fault>;
+    fn store_u16(&mut self, address: u64, value: u16) -> Result<(), Fault>;
+    fn store_u32(&mut self, address: u64, value: u32) -> Result<(), Fault>;
+    fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault>;
+    /// Atomically replaces the dword at `address` with the result of `change`. Returns the old value. `change` may be called
+    /// more than once.
+    fn update_u32(&mut self, address: u64, change: impl FnMut(u32) -> u32) -> Result<u32, Fault>;
+    /// [`Storage::update_u32`] for 64 bits.
+    fn update_u64(&mut self, address: u64, change: impl FnMut(u64) -> u64) -> Result<u64, Fault>;
+}
+
 /// One thread's access to memory. It caches recently used ranges.
 pub struct View {
     memory: Arc<Memory>,
@@ -210,9 +227,9 @@ pub struct View {
 }
 
 macro_rules! access {
-    ($load:ident, $store:ident, $int:ty, $atomic:ty) => {
+    ($vis:vis $load:ident, $store:ident, $int:ty, $atomic:ty) => {
         #[inline]
-        pub fn $load(&mut self, address: u64) -> Result<$int, Fault> {
+        $vis fn $load(&mut self, address: u64) -> Result<$int, Fault> {
             let pointer = self.host_pointer(address, size_of::<$int>(), false)?;
             if address.is_multiple_of(size_of::<$int>() as u64) {
                 // SAFETY: the range is allocated, so it is mapped and readable (the contract of `Memory::allocated`), and
@@ -227,7 +244,7 @@ macro_rules! access {
         }
 
         #[inline]
-        pub fn $store(&mut self, address: u64, value: $int) -> Result<(), Fault> {
+        $vis fn $store(&mut self, address: u64, value: $int) -> Result<(), Fault> {
             let pointer = self.host_pointer(address, size_of::<$int>(), true)?;
             if address.is_multiple_of(size_of::<$int>() as u64) {
                 // SAFETY: the range is allocated and writable, and the pointer is aligned.
@@ -238,6 +255,26 @@ macro_rules! access {
                 self.store_byte(address + n as u64, byte)?;
             }
             Ok(())
+        }
+    };
+}
+
+macro_rules! update {
+    ($update:ident, $int:ty, $atomic:ty) => {
+        fn $update(
+            &mut self,
+            address: u64,
+            mut change: impl FnMut($int) -> $int,
+        ) -> Result<$int, Fault> {
+            Fault::check_alignment(address, size_of::<$int>())?;
+            let pointer = self.host_pointer(address, size_of::<$int>(), true)?;
+            // SAFETY: the bytes are allocated and writable, and the pointer is aligned.
+            let word = unsafe { &*pointer.cast::<$atomic>() };
+            let mut old = word.load(Relaxed);
+            while let Err(now) = word.compare_exchange_weak(old, change(old), AcqRel, Relaxed) {
+                old = now;
+            }
+            Ok(old)
         }
     };
 }
@@ -317,13 +354,18 @@ impl View {
         Ok(())
     }
 
+    access!(pub load_u64, store_u64, u64, AtomicU64);
+}
+
+impl Storage for View {
     access!(load_u8, store_u8, u8, AtomicU8);
     access!(load_u16, store_u16, u16, AtomicU16);
     access!(load_u32, store_u32, u32, AtomicU32);
-    access!(load_u64, store_u64, u64, AtomicU64);
+    update!(update_u32, u32, AtomicU32);
+    update!(update_u64, u64, AtomicU64);
 
-    /// Loads `into.len()` dwords, starting at `address`. Aligned pairs do not tear.
-    pub fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
+    /// Aligned pairs do not tear.
+    fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
         let pointer = self.host_pointer(address, size_of_val(into), false)?;
         if pointer.is_null() || !address.is_multiple_of(4) {
             for (n, dword) in into.iter_mut().enumerate() {
@@ -350,8 +392,8 @@ impl View {
         Ok(())
     }
 
-    /// Stores dwords, starting at `address`. Aligned pairs do not tear.
-    pub fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
+    /// Aligned pairs do not tear.
+    fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
         let pointer = self.host_pointer(address, size_of_val(from), true)?;
         if pointer.is_null() || !address.is_multiple_of(4) {
             for (n, dword) in from.iter().enumerate() {
@@ -375,41 +417,6 @@ impl View {
             }
         }
         Ok(())
-    }
-
-    /// Atomically replaces the dword at `address` with the result of `change`. Returns the old value. `change` may be called
-    /// more than once.
-    pub fn update_u32(
-        &mut self,
-        address: u64,
-        mut change: impl FnMut(u32) -> u32,
-    ) -> Result<u32, Fault> {
-        Fault::check_alignment(address, 4)?;
-        let pointer = self.host_pointer(address, 4, true)?;
-        // SAFETY: the bytes are allocated and writable, and the pointer is aligned.
-        let word = unsafe { &*pointer.cast::<AtomicU32>() };
-        let mut old = word.load(Relaxed);
-        while let Err(now) = word.compare_exchange_weak(old, change(old), AcqRel, Relaxed) {
-            old = now;
-        }
-        Ok(old)
-    }
-
-    /// [`View::update_u32`] for 64 bits.
-    pub fn update_u64(
-        &mut self,
-        address: u64,
-        mut change: impl FnMut(u64) -> u64,
-    ) -> Result<u64, Fault> {
-        Fault::check_alignment(address, 8)?;
-        let pointer = self.host_pointer(address, 8, true)?;
-        // SAFETY: the bytes are allocated and writable, and the pointer is aligned.
-        let word = unsafe { &*pointer.cast::<AtomicU64>() };
-        let mut old = word.load(Relaxed);
-        while let Err(now) = word.compare_exchange_weak(old, change(old), AcqRel, Relaxed) {
-            old = now;
-        }
-        Ok(old)
     }
 }
 

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use crate::clock::clock_ticks;
 use crate::dispatch::{self, Descriptor, Gpu, Packet};
 use crate::fault::Fault;
-use crate::memory::View;
+use crate::memory::{Storage, View};
 use crate::thread::{self, Thread, lock};
 
 /// Where a queue is in memory. All addresses are GPU virtual addresses.

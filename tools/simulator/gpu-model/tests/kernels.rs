@@ -397,11 +397,11 @@ impl Ring<'_> {
         self.written += 1;
         self.machine.set_long(self.index(), self.written);
     }
-    fn kernel(&mut self, completion: u64) {
+    fn kernel(&mut self, work_items: u32, completion: u64) {
         let mut words = [0; 16];
         words[0] = 2 | 1 << 16;
         words[1] = 8;
-        words[3] = 8;
+        words[3] = work_items;
         // A dimension that the packet does not use.
         words[4] = 0;
         set_pair(&mut words, 8, DESCRIPTOR);
@@ -460,7 +460,7 @@ fn a_queue_runs_kernels_in_order_and_completes_their_signals() {
         assert!(wait_for(|| machine.word(ring.index())
             - machine.word(ring.index() + 8)
             < 8));
-        ring.kernel(done);
+        ring.kernel(8, done);
     }
     assert!(wait_for(|| value(&machine, done) == 0));
     assert_eq!(machine.byte(DATA + 7), 7);
@@ -485,7 +485,7 @@ fn a_packet_with_an_invalid_header_is_not_processed() {
     let mut ring = Ring::new(&machine, 0);
     let done = signal(&machine, 0, 1);
     let slot = ring.slot(0);
-    ring.kernel(done);
+    ring.kernel(8, done);
     assert!(wait_for(|| value(&machine, done) == 0));
     // The write index changes before the header of the second packet.
     ring.written = 2;
@@ -527,17 +527,10 @@ fn a_kernel_can_wait_for_a_kernel_of_another_queue() {
     let mut first = Ring::new(&machine, 0);
     let mut second = Ring::new(&machine, 1);
     let [done, also] = [0, 1].map(|n| signal(&machine, n, 1));
-    first.kernel(done);
+    first.kernel(8, done);
     std::thread::sleep(SHORT);
     assert_eq!(value(&machine, done), 1, "its workgroup 0 waits");
-    let mut words = [0; 16];
-    words[0] = 2 | 1 << 16;
-    words[1] = 8;
-    words[3] = 16;
-    set_pair(&mut words, 8, DESCRIPTOR);
-    set_pair(&mut words, 10, ARGUMENTS);
-    set_pair(&mut words, 14, also);
-    second.write(words);
+    second.kernel(16, also);
     assert!(wait_for(
         || value(&machine, done) == 0 && value(&machine, also) == 0
     ));
@@ -583,7 +576,7 @@ fn a_queue_can_be_destroyed_in_the_middle_of_a_kernel() {
     machine.load(SPIN, true);
     let mut ring = Ring::new(&machine, 0);
     let done = signal(&machine, 0, 1);
-    ring.kernel(done);
+    ring.kernel(8, done);
     std::thread::sleep(SHORT);
     drop(ring.queue.take());
     assert_eq!(value(&machine, done), 1);

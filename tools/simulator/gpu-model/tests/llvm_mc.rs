@@ -639,8 +639,7 @@ impl Forms {
         if self.spec.has_dpp() && self.spec.format != Encoding::Vopc {
             let mut src = src.to_vec();
             src[0].retain(|form| is_vgpr(form));
-            let wide = |kind: &Kind| *kind != Kind::MASK && kind.bits(64) > 32;
-            let wide = self.spec.dst.iter().chain(&self.spec.src).any(wide);
+            let wide = self.spec.has_wide_operand();
             let controls = if wide { &GFX9_DPP[..2] } else { &GFX9_DPP[..] };
             for control in controls {
                 self.vary("_dpp", &[dst, &src].concat(), control);
@@ -921,7 +920,8 @@ fn dual_lines() -> Vec<String> {
                 _ => operands.push(vsrc1.into()),
             }
         }
-        format!("{} {}", spec.name.to_lowercase(), operands.join(", "))
+        let name = spec.name.to_lowercase().replacen("v_", "v_dual_", 1);
+        format!("{name} {}", operands.join(", "))
     };
     let all = Architecture::Gfx11.rows();
     let specs: Vec<_> = all.filter(|spec| spec.format == Encoding::Vopd).collect();

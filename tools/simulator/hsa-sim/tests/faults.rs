@@ -5,15 +5,8 @@
 mod common;
 
 use common::{Session, fixtures, library};
+use hsa_sim::faults::functions::fallible;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-/// All functions that can fail, including those that a drain does not call.
-fn functions() -> Vec<&'static str> {
-    hsa_sim::faults::functions::fallible()
-        // These are tested separately: hsa_init in versions.rs, the other one below.
-        .filter(|name| !["hsa_init", "hsa_system_get_major_extension_table"].contains(name))
-        .collect()
-}
 
 /// If one of these fails, no code object is found.
 const NEEDED: &[&str] = &[
@@ -63,18 +56,13 @@ fn case(session: &mut Session, plan: &str) -> Case {
     let (result, stderr) = session.collect();
     let profiles = session.take_profiles();
     let good = fixtures(&profiles, 1);
-    assert!(
-        !stderr.contains("panicked") && !stderr.contains("internal error"),
-        "{plan}: {stderr}"
-    );
+    for bug in ["panicked", "internal error"] {
+        assert!(!stderr.contains(bug), "{plan}: {stderr}");
+    }
 
     session.plan("");
     let again = session.collect();
-    assert_eq!(
-        (again.0, again.1.as_str()),
-        (0, ""),
-        "the drain after {plan}"
-    );
+    assert_eq!(again, (0, String::new()), "the drain after {plan}");
     let complete = session.take_profiles();
     assert_eq!(complete.len(), OBJECTS, "the drain after {plan}");
     assert_eq!(fixtures(&complete, 1), OBJECTS, "the drain after {plan}");
@@ -100,7 +88,12 @@ fn case(session: &mut Session, plan: &str) -> Case {
 
 fn fails(session: &mut Session, function: &str, call: u64, status: &str) {
     let plan = format!("{function} {call} fail {status}");
-    let case = case(session, &plan);
+    let Case {
+        result,
+        stderr,
+        good,
+        wrong,
+    } = case(session, &plan);
     session.plan("");
     session.restart();
     // OnUnload releases everything that a drain has allocated.
@@ -109,51 +102,36 @@ fn fails(session: &mut Session, function: &str, call: u64, status: &str) {
         ("hsa_amd_memory_pool_allocate", "hsa_amd_memory_pool_free"),
         ("hsa_queue_create", "hsa_queue_destroy"),
     ] {
-        assert!(
-            session.calls(create) <= session.calls(destroy),
-            "{plan}: {create}"
-        );
+        let (created, destroyed) = (session.calls(create), session.calls(destroy));
+        assert!(created <= destroyed, "{plan}: {create}");
     }
     session.take_profiles();
-    assert_eq!(case.wrong, 0, "{plan}: {}", case.stderr);
-    if case.result == 0 {
-        assert_eq!(
-            (case.good, case.stderr.as_str()),
-            (OBJECTS, ""),
-            "{plan}: nothing is lost"
-        );
+    assert_eq!(wrong, 0, "{plan}: {stderr}");
+    if result == 0 {
+        assert_eq!((good, &*stderr), (OBJECTS, ""), "{plan}: nothing is lost");
         return;
     }
-    assert_eq!(case.result, -1, "{plan}");
+    assert_eq!(result, -1, "{plan}");
+    let mut lines = stderr.lines();
     assert!(
-        case.stderr
-            .lines()
-            .all(|line| line.starts_with("devprof: ")),
-        "{plan}: {}",
-        case.stderr
+        lines.all(|line| line.starts_with("devprof: ")),
+        "{plan}: {stderr}"
     );
-    let own = status.parse::<u32>().map(|own| format!("{own:#x}"));
-    assert!(
-        own.is_err() || own.is_ok_and(|own| case.stderr.contains(&own)),
-        "{plan}: the loss is reported: {}",
-        case.stderr
-    );
+    if let Ok(own) = status.parse::<u32>() {
+        let is_reported = stderr.contains(&format!("{own:#x}"));
+        assert!(is_reported, "{plan}: the loss is not reported: {stderr}");
+    }
     let least = if NEEDED.contains(&function) {
         0
     } else if REPLACEABLE.contains(&function) {
-        panic!("{plan}: there is a replacement: {}", case.stderr);
+        panic!("{plan}: there is a replacement: {stderr}");
     } else if function == "hsa_agent_get_info" {
         // The other agent's objects remain, or all objects if the call was for the CPU.
         OBJECTS / 2
     } else {
         OBJECTS - 1
     };
-    assert!(
-        case.good >= least,
-        "{plan}: {} are drained: {}",
-        case.good,
-        case.stderr
-    );
+    assert!(good >= least, "{plan}: {good} are drained: {stderr}");
 }
 
 #[test]
@@ -166,24 +144,19 @@ fn every_call_fails_at_every_position() {
     ];
     let mut session = Session::start("faults", &environment);
     // devprof calls this once per process, so this has to be the first drain.
+    let first = "hsa_system_get_major_extension_table";
     for status in statuses() {
-        fails(
-            &mut session,
-            "hsa_system_get_major_extension_table",
-            1,
-            &status,
-        );
+        fails(&mut session, first, 1, &status);
     }
     let loaded = session.load_all();
     session.plan("");
     assert_eq!(session.collect().0, 0);
-    let calls: Vec<(&str, u64)> = functions()
-        .into_iter()
-        .map(|f| (f, session.calls(f)))
-        .collect();
-    loaded
-        .into_iter()
-        .for_each(|executable| session.unload(executable));
+    // All functions that can fail, including those that a drain does not call. hsa_init is tested in versions.rs.
+    let others = fallible().filter(|name| !["hsa_init", first].contains(name));
+    let calls: Vec<(&str, u64)> = others.map(|f| (f, session.calls(f))).collect();
+    for executable in loaded {
+        session.unload(executable);
+    }
     session.take_profiles();
     session.restart();
     session.take_profiles();
@@ -229,12 +202,8 @@ fn every_call_fails_at_every_position() {
         let lost = special(&format!(
             "hsa_amd_memory_async_copy * fail ERROR; hsa_memory_copy 2 fail {status}; {function} {next} fail ERROR"
         ));
-        assert_eq!(
-            (lost.result, lost.good),
-            (-1, OBJECTS - 1),
-            "{}",
-            lost.stderr
-        );
+        let found = (lost.result, lost.good);
+        assert_eq!(found, (-1, OBJECTS - 1), "{}", lost.stderr);
         assert!(lost.stderr.contains("without a URI"), "{}", lost.stderr);
     }
     for plan in [

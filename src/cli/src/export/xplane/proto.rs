@@ -1,5 +1,6 @@
 //! The messages and fields of xplane.proto that are used here.
 
+use crate::export::messages::messages;
 use prost::encoding::{WireType, encode_key};
 use prost::{Message, Oneof};
 use std::collections::BTreeMap;
@@ -16,46 +17,39 @@ pub mod field {
     pub const EVENTS: u32 = 4;
 }
 
-/// Without its lines.
-#[derive(Clone, PartialEq, Message)]
-pub struct XPlane {
-    #[prost(int64, tag = "1")]
-    pub id: i64,
-    #[prost(string, tag = "2")]
-    pub name: String,
-    /// By ID.
-    #[prost(btree_map = "int64, message", tag = "4")]
-    pub event_metadata: BTreeMap<i64, Metadata>,
-    /// By ID.
-    #[prost(btree_map = "int64, message", tag = "5")]
-    pub stat_metadata: BTreeMap<i64, Metadata>,
-    #[prost(message, repeated, tag = "6")]
-    pub stats: Vec<XStat>,
-}
+messages! {
+    /// Without its lines.
+    XPlane {
+        id: i64 = 1 (int64);
+        name: String = 2 (string);
+        /// By ID.
+        event_metadata: BTreeMap<i64, Metadata> = 4 (btree_map = "int64, message");
+        /// By ID.
+        stat_metadata: BTreeMap<i64, Metadata> = 5 (btree_map = "int64, message");
+        stats: Vec<XStat> = 6 (message, repeated);
+    }
 
-/// Without its events.
-#[derive(Clone, PartialEq, Message)]
-pub struct XLine {
-    #[prost(int64, tag = "1")]
-    pub id: i64,
-    #[prost(string, tag = "2")]
-    pub name: String,
-    /// The time to which the offsets of its events relate.
-    #[prost(int64, tag = "3")]
-    pub timestamp_ns: i64,
-}
+    /// Without its events.
+    XLine {
+        id: i64 = 1 (int64);
+        name: String = 2 (string);
+        /// The time to which the offsets of its events relate.
+        timestamp_ns: i64 = 3 (int64);
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct XEvent {
-    #[prost(int64, tag = "1")]
-    pub metadata_id: i64,
-    /// Part of a oneof, so that 0 is written, too.
-    #[prost(int64, optional, tag = "2")]
-    pub offset_ps: Option<i64>,
-    #[prost(int64, tag = "3")]
-    pub duration_ps: i64,
-    #[prost(message, repeated, tag = "4")]
-    pub stats: Vec<XStat>,
+    XEvent {
+        metadata_id: i64 = 1 (int64);
+        /// Part of a oneof, so that 0 is written, too.
+        offset_ps: Option<i64> = 2 (int64, optional);
+        duration_ps: i64 = 3 (int64);
+        stats: Vec<XStat> = 4 (message, repeated);
+    }
+
+    /// XEventMetadata or XStatMetadata.
+    Metadata {
+        id: i64 = 1 (int64);
+        name: String = 2 (string);
+    }
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -77,15 +71,6 @@ pub enum Value {
     /// The ID of the stat metadata whose name is the value.
     #[prost(uint64, tag = "7")]
     Ref(u64),
-}
-
-/// XEventMetadata or XStatMetadata.
-#[derive(Clone, PartialEq, Message)]
-pub struct Metadata {
-    #[prost(int64, tag = "1")]
-    pub id: i64,
-    #[prost(string, tag = "2")]
-    pub name: String,
 }
 
 /// The size in bytes of the length of a message, if the length is written before the contents are known. Readers accept

@@ -78,7 +78,7 @@ fn kernels(elf: &mut Elf) -> Vec<Kernel> {
         table.extend(attribute.of_symbol());
     }
     frames.extend(stacks);
-    // The sections of a kernel link to the one of its code.
+    // The sections of a kernel link to the section with its code.
     let own = |prefix: &str| -> HashMap<usize, usize> {
         let sections = elf.sections.iter().enumerate();
         sections

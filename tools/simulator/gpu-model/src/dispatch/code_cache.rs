@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::fault::Fault;
 use crate::isa::{self, Architecture, Inst};
-use crate::memory::View;
+use crate::memory::{Storage, View};
 
 const PAGE_WORDS: usize = 1024;
 const PAGE_BYTES: u64 = 4 * PAGE_WORDS as u64;

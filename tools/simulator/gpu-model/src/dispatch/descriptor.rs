@@ -10,7 +10,7 @@
 use super::packet::Packet;
 use crate::exec::{FLAT_SCRATCH_INIT, SCRATCH_RESOURCE};
 use crate::isa::Architecture;
-use crate::memory::View;
+use crate::memory::{Storage, View};
 
 /// Where the code of a kernel with preloaded arguments starts, in bytes. Before it is code that loads the arguments, for
 /// firmware that does not preload them.

@@ -14,7 +14,7 @@ use super::stats::Stats;
 use super::symbol;
 use super::workgroup::{Pause, WaveFault, Workgroup};
 use crate::isa::{self, Architecture};
-use crate::memory::View;
+use crate::memory::{Storage, View};
 use crate::thread::lock;
 use crate::topology::Units;
 use crate::wave::Wave;

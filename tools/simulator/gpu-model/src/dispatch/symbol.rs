@@ -1,7 +1,7 @@
 //! Finds the name of a kernel in memory: a loaded code object starts with its ELF header and includes its dynamic symbols.
 
 use crate::fault::Fault;
-use crate::memory::View;
+use crate::memory::{Storage, View};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
 const PT_DYNAMIC: u32 = 2;

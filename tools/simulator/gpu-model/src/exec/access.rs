@@ -2,59 +2,10 @@
 
 use super::atomic::{Atomic, apply32, apply64};
 use crate::fault::Fault;
-use crate::memory::View;
+use crate::memory::Storage;
 use crate::wave::VReg;
 
-/// Memory that a lane can access. Addresses of [`Local`] memory are offsets.
-pub trait Storage {
-    fn load_u8(&mut self, address: u64) -> Result<u8, Fault>;
-    fn load_u16(&mut self, address: u64) -> Result<u16, Fault>;
-    fn load_u32(&mut self, address: u64) -> Result<u32, Fault>;
-    fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault>;
-    fn store_u8(&mut self, address: u64, value: u8) -> Result<(), Fault>;
-    fn store_u16(&mut self, address: u64, value: u16) -> Result<(), Fault>;
-    fn store_u32(&mut self, address: u64, value: u32) -> Result<(), Fault>;
-    fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault>;
-    fn update_u32(&mut self, address: u64, change: impl FnMut(u32) -> u32) -> Result<u32, Fault>;
-    fn update_u64(&mut self, address: u64, change: impl FnMut(u64) -> u64) -> Result<u64, Fault>;
-}
-
-impl Storage for View {
-    fn load_u8(&mut self, address: u64) -> Result<u8, Fault> {
-        View::load_u8(self, address)
-    }
-    fn load_u16(&mut self, address: u64) -> Result<u16, Fault> {
-        View::load_u16(self, address)
-    }
-    #[inline]
-    fn load_u32(&mut self, address: u64) -> Result<u32, Fault> {
-        View::load_u32(self, address)
-    }
-    fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
-        View::load_dwords(self, address, into)
-    }
-    fn store_u8(&mut self, address: u64, value: u8) -> Result<(), Fault> {
-        View::store_u8(self, address, value)
-    }
-    fn store_u16(&mut self, address: u64, value: u16) -> Result<(), Fault> {
-        View::store_u16(self, address, value)
-    }
-    #[inline]
-    fn store_u32(&mut self, address: u64, value: u32) -> Result<(), Fault> {
-        View::store_u32(self, address, value)
-    }
-    fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
-        View::store_dwords(self, address, from)
-    }
-    fn update_u32(&mut self, address: u64, change: impl FnMut(u32) -> u32) -> Result<u32, Fault> {
-        View::update_u32(self, address, change)
-    }
-    fn update_u64(&mut self, address: u64, change: impl FnMut(u64) -> u64) -> Result<u64, Fault> {
-        View::update_u64(self, address, change)
-    }
-}
-
-/// Bytes that only this host thread uses: a workgroup's LDS or a lane's private segment.
+/// Bytes that only this host thread uses: a workgroup's LDS or a lane's private segment. Addresses are offsets.
 pub struct Local<'a> {
     bytes: &'a mut [u8],
     /// Makes the fault for an access outside of the bytes. The arguments are the access's offset and size, and the number of
@@ -100,6 +51,22 @@ impl<'a> Local<'a> {
     }
 }
 
+macro_rules! update {
+    ($update:ident, $int:ty) => {
+        fn $update(
+            &mut self,
+            offset: u64,
+            mut change: impl FnMut($int) -> $int,
+        ) -> Result<$int, Fault> {
+            Fault::check_alignment(offset, size_of::<$int>())?;
+            let bytes = self.array(offset)?;
+            let old = <$int>::from_le_bytes(*bytes);
+            *bytes = change(old).to_le_bytes();
+            Ok(old)
+        }
+    };
+}
+
 impl Storage for Local<'_> {
     fn load_u8(&mut self, offset: u64) -> Result<u8, Fault> {
         Ok(self.array::<1>(offset)?[0])
@@ -138,28 +105,8 @@ impl Storage for Local<'_> {
         }
         Ok(())
     }
-    fn update_u32(
-        &mut self,
-        offset: u64,
-        mut change: impl FnMut(u32) -> u32,
-    ) -> Result<u32, Fault> {
-        Fault::check_alignment(offset, 4)?;
-        let bytes = self.array(offset)?;
-        let old = u32::from_le_bytes(*bytes);
-        *bytes = change(old).to_le_bytes();
-        Ok(old)
-    }
-    fn update_u64(
-        &mut self,
-        offset: u64,
-        mut change: impl FnMut(u64) -> u64,
-    ) -> Result<u64, Fault> {
-        Fault::check_alignment(offset, 8)?;
-        let bytes = self.array(offset)?;
-        let old = u64::from_le_bytes(*bytes);
-        *bytes = change(old).to_le_bytes();
-        Ok(old)
-    }
+    update!(update_u32, u32);
+    update!(update_u64, u64);
 }
 
 /// The part of the destination register that a load of one or two bytes writes.

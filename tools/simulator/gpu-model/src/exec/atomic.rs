@@ -65,25 +65,14 @@ macro_rules! apply {
         /// The new value.
         pub fn $name(op: Atomic, old: $unsigned, data: $unsigned, second: $unsigned) -> $unsigned {
             let float = <$float>::from_bits;
+            let either = |is_first, a, b| if is_first { a } else { b };
             match op {
                 Atomic::Add => old.wrapping_add(data),
                 Atomic::Sub => old.wrapping_sub(data),
                 Atomic::ClampedSub => old.saturating_sub(data),
                 Atomic::ReverseSub => data.wrapping_sub(old),
-                Atomic::Inc => {
-                    if old >= data {
-                        0
-                    } else {
-                        old + 1
-                    }
-                }
-                Atomic::Dec => {
-                    if old == 0 || old > data {
-                        data
-                    } else {
-                        old - 1
-                    }
-                }
+                Atomic::Inc => either(old >= data, 0, old.wrapping_add(1)),
+                Atomic::Dec => either(old == 0 || old > data, data, old.wrapping_sub(1)),
                 Atomic::MinSigned => (old as $signed).min(data as $signed) as $unsigned,
                 Atomic::MaxSigned => (old as $signed).max(data as $signed) as $unsigned,
                 Atomic::MinUnsigned => old.min(data),
@@ -93,20 +82,8 @@ macro_rules! apply {
                 Atomic::Xor => old ^ data,
                 Atomic::MaskOr => old & !data | second,
                 Atomic::Swap => data,
-                Atomic::CompareSwap => {
-                    if old == second {
-                        data
-                    } else {
-                        old
-                    }
-                }
-                Atomic::CompareSwapFloat => {
-                    if float(old) == float(second) {
-                        data
-                    } else {
-                        old
-                    }
-                }
+                Atomic::CompareSwap => either(old == second, data, old),
+                Atomic::CompareSwapFloat => either(float(old) == float(second), data, old),
                 Atomic::AddFloat { flush } => {
                     let flushed = |value: $float| {
                         if flush && value.is_subnormal() {
@@ -120,27 +97,13 @@ macro_rules! apply {
                 Atomic::AddPacked { bf16 } => {
                     add_packed(old as u32, data as u32, bf16) as $unsigned
                 }
-                Atomic::MinFloat => {
-                    if float(data) < float(old) {
-                        data
-                    } else {
-                        old
-                    }
-                }
-                Atomic::MaxFloat => {
-                    if float(data) > float(old) {
-                        data
-                    } else {
-                        old
-                    }
-                }
-                Atomic::Wrap => {
-                    if old >= data {
-                        old - data
-                    } else {
-                        old.wrapping_add(second)
-                    }
-                }
+                Atomic::MinFloat => either(float(data) < float(old), data, old),
+                Atomic::MaxFloat => either(float(data) > float(old), data, old),
+                Atomic::Wrap => either(
+                    old >= data,
+                    old.wrapping_sub(data),
+                    old.wrapping_add(second),
+                ),
             }
         }
     };

@@ -1,10 +1,11 @@
 //! DS: the workgroup's local data share (LDS), and the lane permutations that use its crossbar.
 
-use super::access::{Access, Half, Local, Registers, Storage, perform};
+use super::access::{Access, Half, Local, Registers, perform};
 use super::atomic::Atomic;
 use super::operand::{file_mut, lanes, vectors, vgprs};
 use crate::fault::Fault;
 use crate::isa::{Inst, Op};
+use crate::memory::Storage;
 use crate::wave::{VReg, Wave};
 
 /// How a lane's address is computed.
@@ -392,7 +393,7 @@ mod tests {
         assert_eq!([8, 9].map(|n| wave.vgpr[n][1]), [0xc, 0xd]);
     }
 
-    /// The semantics test compares the other operations, and those of gfx9, with the host's (`atomics.hip`, `lanes.hip`).
+    /// The semantics test compares the other operations, also of gfx9, with the host's (`atomics.hip`, `lanes.hip`).
     #[test]
     fn atomic_operations_execute_lane_by_lane() {
         use Op::*;

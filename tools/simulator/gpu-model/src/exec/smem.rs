@@ -4,7 +4,7 @@ use super::operand::{scalar32, scalar64};
 use crate::clock::clock_ticks;
 use crate::fault::Fault;
 use crate::isa::{Inst, Op, Operand};
-use crate::memory::View;
+use crate::memory::{Storage, View};
 use crate::wave::Wave;
 
 pub fn execute(wave: &mut Wave, inst: &Inst, memory: &mut View) -> Result<(), Fault> {

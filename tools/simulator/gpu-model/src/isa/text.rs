@@ -30,7 +30,7 @@ impl Inst {
 
 fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
     let spec = inst.spec;
-    write_mnemonic(f, spec.name)?;
+    write_mnemonic(f, inst.enc, spec.name)?;
     f.write_str(suffix(inst, spec))?;
     let mut list = List {
         f,
@@ -48,7 +48,7 @@ fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
             if let Some(Dual { op, dst, src }) = &inst.dual {
                 let spec = inst.arch.row(*op).ok_or(fmt::Error)?;
                 list.f.write_str(" :: ")?;
-                write_mnemonic(list.f, spec.name)?;
+                write_mnemonic(list.f, inst.enc, spec.name)?;
                 list.first = true;
                 list.half(spec, *dst, src)?;
             }
@@ -89,8 +89,14 @@ fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
     dpp_control(f, inst)
 }
 
-fn write_mnemonic(f: &mut Formatter, name: &str) -> fmt::Result {
-    name.chars()
+/// In VOPD, `v_dual_` replaces `v_`.
+fn write_mnemonic(f: &mut Formatter, enc: Encoding, name: &str) -> fmt::Result {
+    let (prefix, rest) = match name.strip_prefix("V_") {
+        Some(rest) if enc == Encoding::Vopd => ("v_dual_", rest),
+        _ => ("", name),
+    };
+    f.write_str(prefix)?;
+    rest.chars()
         .try_for_each(|c| f.write_char(c.to_ascii_lowercase()))
 }
 
@@ -437,13 +443,12 @@ fn write_small(f: &mut Formatter, value: u32) -> fmt::Result {
 fn write_immediate(f: &mut Formatter, arch: Architecture, kind: Kind, imm: u16) -> fmt::Result {
     match kind {
         Kind::MSG if arch.is_gfx9() => gfx9_message(f, imm),
-        Kind::WAITCNT if arch.is_gfx9() => gfx9_waitcnt(f, imm),
         Kind::GPRIDX => gpr_index_mode(f, imm),
         Kind::HEX => write!(f, "{imm:#x}"),
         Kind::DEC | Kind::LABEL => write!(f, "{imm}"),
         Kind::HWREG => hwreg(f, arch, imm),
         Kind::MSG => message(f, imm),
-        Kind::WAITCNT => waitcnt(f, imm),
+        Kind::WAITCNT => waitcnt(f, arch, imm),
         Kind::DELAY => delay(f, imm),
         Kind::DEPCTR => depctr(f, imm),
         Kind::EVENT if imm < 2 => write!(f, "{{ dont_wait_export_ready: {imm} }}"),
@@ -544,18 +549,6 @@ fn gfx9_message(f: &mut Formatter, imm: u16) -> fmt::Result {
     write!(f, "sendmsg({message}, {operation}, {stream})")
 }
 
-fn gfx9_waitcnt(f: &mut Formatter, imm: u16) -> fmt::Result {
-    counters(
-        f,
-        "",
-        &[
-            ("vmcnt", imm & 15 | imm >> 14 << 4, 63),
-            ("expcnt", imm >> 4 & 7, 7),
-            ("lgkmcnt", imm >> 8 & 15, 15),
-        ],
-    )
-}
-
 fn gpr_index_mode(f: &mut Formatter, imm: u16) -> fmt::Result {
     f.write_str("gpr_idx(")?;
     let mut comma = "";
@@ -568,42 +561,41 @@ fn gpr_index_mode(f: &mut Formatter, imm: u16) -> fmt::Result {
     f.write_char(')')
 }
 
-/// The counters of `s_waitcnt`. Counters at their maximum are omitted, unless all are at their maximum.
-fn waitcnt(f: &mut Formatter, imm: u16) -> fmt::Result {
-    counters(
-        f,
-        "",
-        &[
-            ("vmcnt", imm >> 10, 63),
-            ("expcnt", imm & 7, 7),
-            ("lgkmcnt", imm >> 4 & 63, 63),
-        ],
-    )
+/// The counters of `s_waitcnt`.
+fn waitcnt(f: &mut Formatter, arch: Architecture, imm: u16) -> fmt::Result {
+    let [vm, exp, lgkm] = if arch.is_gfx9() {
+        [
+            (imm & 15 | imm >> 14 << 4, 63),
+            (imm >> 4 & 7, 7),
+            (imm >> 8 & 15, 15),
+        ]
+    } else {
+        [(imm >> 10, 63), (imm & 7, 7), (imm >> 4 & 63, 63)]
+    };
+    counters(f, "", &[("vmcnt", vm), ("expcnt", exp), ("lgkmcnt", lgkm)])
 }
 
 fn depctr(f: &mut Formatter, imm: u16) -> fmt::Result {
     if imm & 0x60 != 0 {
         return write!(f, "{imm:#x}");
     }
-    counters(
-        f,
-        "depctr_",
-        &[
-            ("hold_cnt", imm >> 7 & 1, 1),
-            ("sa_sdst", imm & 1, 1),
-            ("va_vdst", imm >> 12, 15),
-            ("va_sdst", imm >> 9 & 7, 7),
-            ("va_ssrc", imm >> 8 & 1, 1),
-            ("va_vcc", imm >> 1 & 1, 1),
-            ("vm_vsrc", imm >> 2 & 7, 7),
-        ],
-    )
+    let fields = [
+        ("hold_cnt", (imm >> 7 & 1, 1)),
+        ("sa_sdst", (imm & 1, 1)),
+        ("va_vdst", (imm >> 12, 15)),
+        ("va_sdst", (imm >> 9 & 7, 7)),
+        ("va_ssrc", (imm >> 8 & 1, 1)),
+        ("va_vcc", (imm >> 1 & 1, 1)),
+        ("vm_vsrc", (imm >> 2 & 7, 7)),
+    ];
+    counters(f, "depctr_", &fields)
 }
 
-fn counters(f: &mut Formatter, prefix: &str, fields: &[(&str, u16, u16)]) -> fmt::Result {
-    let all_at_maximum = fields.iter().all(|(_, value, max)| value == max);
+/// Counters with their values and maxima. Counters at their maximum are omitted, unless all are at their maximum.
+fn counters(f: &mut Formatter, prefix: &str, fields: &[(&str, (u16, u16))]) -> fmt::Result {
+    let all_at_maximum = fields.iter().all(|(_, (value, max))| value == max);
     let mut space = "";
-    for (name, value, max) in fields {
+    for (name, (value, max)) in fields {
         if all_at_maximum || value != max {
             write!(f, "{space}{prefix}{name}({value})")?;
             space = " ";
@@ -613,33 +605,18 @@ fn counters(f: &mut Formatter, prefix: &str, fields: &[(&str, u16, u16)]) -> fmt
 }
 
 fn delay(f: &mut Formatter, imm: u16) -> fmt::Result {
-    const ID: [&str; 12] = [
-        "NO_DEP",
-        "VALU_DEP_1",
-        "VALU_DEP_2",
-        "VALU_DEP_3",
-        "VALU_DEP_4",
-        "TRANS32_DEP_1",
-        "TRANS32_DEP_2",
-        "TRANS32_DEP_3",
-        "FMA_ACCUM_CYCLE_1",
-        "SALU_CYCLE_1",
-        "SALU_CYCLE_2",
-        "SALU_CYCLE_3",
-    ];
-    const SKIP: [&str; 6] = ["SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4"];
+    const ID: &str = "NO_DEP VALU_DEP_1 VALU_DEP_2 VALU_DEP_3 VALU_DEP_4 TRANS32_DEP_1 TRANS32_DEP_2 \
+                      TRANS32_DEP_3 FMA_ACCUM_CYCLE_1 SALU_CYCLE_1 SALU_CYCLE_2 SALU_CYCLE_3";
+    const SKIP: &str = "SAME NEXT SKIP_1 SKIP_2 SKIP_3 SKIP_4";
     let mut bar = "";
     for (name, value, names) in [
-        ("instid0", imm & 15, &ID[..]),
-        ("instskip", imm >> 4 & 7, &SKIP[..]),
-        ("instid1", imm >> 7 & 15, &ID[..]),
+        ("instid0", imm & 15, ID),
+        ("instskip", imm >> 4 & 7, SKIP),
+        ("instid1", imm >> 7 & 15, ID),
     ] {
         if value != 0 {
             let invalid = format!("/* invalid {} value */", name.trim_end_matches(['0', '1']));
-            let text = names
-                .get(usize::from(value))
-                .unwrap_or(&invalid.as_str())
-                .to_string();
+            let text = names.split(' ').nth(value.into()).unwrap_or(&invalid);
             write!(f, "{bar}{name}({text})")?;
             bar = " | ";
         }

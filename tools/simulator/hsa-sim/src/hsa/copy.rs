@@ -1,6 +1,7 @@
 //! Copies and fills.
 
 use crate::copies::{self, COPY_ENGINES, Executor, Job, Piece};
+use crate::device::l2::L2;
 use crate::faults::injection;
 use crate::results::{Outcome, put};
 use crate::signals::pool;
@@ -11,6 +12,7 @@ use hsa_abi::newer::{
 };
 use hsa_abi::*;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> Outcome {
     if to.is_null() || from.is_null() {
@@ -68,75 +70,78 @@ unsafe fn dependencies(
     Ok(all)
 }
 
-/// A copy between two ranges, as the program requests it.
-struct Request {
-    to: *mut c_void,
-    to_agent: AgentHandle,
-    from: *const c_void,
-    from_agent: AgentHandle,
+/// The copy engines of each GPU, one bit for each.
+const ENGINES: u32 = (1 << COPY_ENGINES) - 1;
+
+/// From this size on, a kernel copies between two locations of a GPU (`HSA_FORCE_SDMA_SIZE` in ROCr's flag.h).
+const KERNEL_SIZE: usize = 1 << 20;
+
+/// Starts a copy of `size` bytes between two addresses, each with its agent. `signals` are those on which it depends.
+/// `on_engine`: the copy engine that the program selects, and whether it must be used.
+///
+/// # Safety
+/// `signals` are a number and a list of as many.
+unsafe fn start(
+    (to, to_agent): (*mut c_void, AgentHandle),
+    (from, from_agent): (*const c_void, AgentHandle),
     size: usize,
-    /// The list of signals that the copy depends on.
-    count: u32,
-    signals: *const SignalHandle,
+    (count, signals): (u32, *const SignalHandle),
     completion: SignalHandle,
+    on_engine: Option<(u32, bool)>,
+) -> Outcome {
+    if to.is_null() || from.is_null() {
+        return Err(Status::INVALID_ARGUMENT);
+    }
+    // SAFETY: the caller's promise.
+    let dependencies = unsafe { dependencies(count, signals) }?;
+    let (executor, l2) = path(to_agent, from_agent, || match on_engine {
+        Some((engine, _)) if !engine.is_power_of_two() || engine & ENGINES == 0 => {
+            Err(Status::INVALID_ARGUMENT)
+        }
+        // As in ROCr (`GpuAgent::DmaCopyOnEngine`).
+        Some((_, force)) => Ok(!force),
+        None => Ok(size >= KERNEL_SIZE),
+    })?;
+    check_completion(completion)?;
+    // As in ROCr, nothing is copied, and the signal does not change.
+    if size == 0 {
+        return Ok(());
+    }
+    let (to, from) = copies::check(to as usize, from as usize, size)?;
+    copies::start(Job {
+        pieces: vec![Piece { to, from, size }],
+        executor,
+        l2,
+        fault: injection::copy_fault(),
+        dependencies,
+        completion,
+    })
 }
 
-impl Request {
-    /// Requests the copy. `executor` gets the numbers of the destination's and the source's agent, and whether there are copy
-    /// engines.
-    ///
-    /// # Safety
-    /// There are `count` signals.
-    unsafe fn start(
-        self,
-        executor: impl FnOnce(usize, usize, bool) -> Result<Executor, Status>,
-    ) -> Outcome {
-        if self.to.is_null() || self.from.is_null() {
-            return Err(Status::INVALID_ARGUMENT);
-        }
-        // SAFETY: the caller's promise.
-        let dependencies = unsafe { dependencies(self.count, self.signals) }?;
-        let (executor, l2) = with(|state| {
-            let to = state.agents.number(self.to_agent)?;
-            let from = state.agents.number(self.from_agent)?;
-            let executor = executor(to, from, state.settings.copy_engines)?;
-            Ok((executor, state.agents.cache(&[to, from])))
-        })?;
-        check_completion(self.completion)?;
-        // As in ROCr, nothing is copied, and the signal does not change.
-        if self.size == 0 {
-            return Ok(());
-        }
-        let (to, from) = copies::check(self.to as usize, self.from as usize, self.size)?;
-        let size = self.size;
-        copies::start(Job {
-            pieces: vec![Piece { to, from, size }],
-            executor,
-            l2,
-            fault: injection::copy_fault(),
-            dependencies,
-            completion: self.completion,
-        })
-    }
+/// What copies between two agents, and through which cache. `by_kernel`: whether a kernel copies between two locations of a
+/// GPU. As in ROCr (`GpuAgent::GetBlitObject`).
+fn path(
+    to: AgentHandle,
+    from: AgentHandle,
+    by_kernel: impl FnOnce() -> Result<bool, Status>,
+) -> Result<(Executor, Option<Arc<L2>>), Status> {
+    with(|state| {
+        let (to, from) = (state.agents.number(to)?, state.agents.number(from)?);
+        let by_kernel = by_kernel()?;
+        let executor = match (to, from) {
+            (0, 0) => Executor::Host,
+            _ if !state.settings.copy_engines => Executor::Kernel,
+            (to, from) if to == from && by_kernel => Executor::Kernel,
+            _ => Executor::Engine,
+        };
+        Ok((executor, state.agents.cache(&[to, from])))
+    })
 }
 
 fn check_completion(signal: SignalHandle) -> Outcome {
     // SAFETY: a handle of this runtime, or 0.
     let found = unsafe { pool::get(signal) };
     found.map(|_| ()).ok_or(Status::INVALID_SIGNAL)
-}
-
-/// From this size on, a kernel copies between two locations of a GPU (`HSA_FORCE_SDMA_SIZE` in ROCr's flag.h).
-const KERNEL_SIZE: usize = 1 << 20;
-
-/// What copies between two agents, by their numbers: the CPU is 0. As in ROCr (`GpuAgent::GetBlitObject`).
-fn executor_of(to: usize, from: usize, size: usize, has_engines: bool) -> Executor {
-    match (to, from) {
-        (0, 0) => Executor::Host,
-        _ if !has_engines => Executor::Kernel,
-        (to, from) if to == from && size >= KERNEL_SIZE => Executor::Kernel,
-        _ => Executor::Engine,
-    }
 }
 
 pub unsafe fn hsa_amd_memory_async_copy(
@@ -149,29 +154,18 @@ pub unsafe fn hsa_amd_memory_async_copy(
     signals: *const SignalHandle,
     completion: SignalHandle,
 ) -> Outcome {
-    let copy = Request {
-        to,
-        to_agent,
-        from,
-        from_agent,
-        size,
-        count,
-        signals,
-        completion,
-    };
+    let (to, from, signals) = ((to, to_agent), (from, from_agent), (count, signals));
     // SAFETY: the caller's promise.
-    unsafe { copy.start(|to, from, has_engines| Ok(executor_of(to, from, size, has_engines))) }
+    unsafe { start(to, from, size, signals, completion, None) }
 }
 
-/// The copy engines of each GPU, one bit for each.
-const ENGINES: u32 = (1 << COPY_ENGINES) - 1;
-
 /// The engines that can copy between two agents, of which one is a GPU. As in ROCr (`Runtime::CopyMemoryStatus`,
-/// `GpuAgent::DmaEngineIsFree`), also if `HSA_ENABLE_SDMA` disables them.
-///
-/// # Safety
-/// `mask` is null or may be written.
-unsafe fn engines(to: AgentHandle, from: AgentHandle, mask: *mut u32) -> Outcome {
+/// `GpuAgent::DmaEngineIsFree`), also if `HSA_ENABLE_SDMA` disables them. They are never busy for long.
+pub unsafe fn hsa_amd_memory_copy_engine_status(
+    to: AgentHandle,
+    from: AgentHandle,
+    mask: *mut u32,
+) -> Outcome {
     if mask.is_null() {
         return Err(Status::INVALID_ARGUMENT);
     }
@@ -182,23 +176,13 @@ unsafe fn engines(to: AgentHandle, from: AgentHandle, mask: *mut u32) -> Outcome
     unsafe { put(mask, ENGINES) }
 }
 
-/// The engines are never busy for long.
-pub unsafe fn hsa_amd_memory_copy_engine_status(
-    to: AgentHandle,
-    from: AgentHandle,
-    mask: *mut u32,
-) -> Outcome {
-    // SAFETY: the caller's promise.
-    unsafe { engines(to, from, mask) }
-}
-
 pub unsafe fn hsa_amd_memory_get_preferred_copy_engine(
     to: AgentHandle,
     from: AgentHandle,
     mask: *mut u32,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    unsafe { engines(to, from, mask) }
+    unsafe { hsa_amd_memory_copy_engine_status(to, from, mask) }
 }
 
 pub unsafe fn hsa_amd_memory_async_copy_on_engine(
@@ -213,30 +197,9 @@ pub unsafe fn hsa_amd_memory_async_copy_on_engine(
     engine: u32,
     force: bool,
 ) -> Outcome {
-    let copy = Request {
-        to,
-        to_agent,
-        from,
-        from_agent,
-        size,
-        count,
-        signals,
-        completion,
-    };
-    let executor = |to: usize, from: usize, has_engines: bool| {
-        if !engine.is_power_of_two() || engine & ENGINES == 0 {
-            return Err(Status::INVALID_ARGUMENT);
-        }
-        // As in ROCr (`GpuAgent::DmaCopyOnEngine`).
-        Ok(match (to, from) {
-            (0, 0) => Executor::Host,
-            _ if !has_engines => Executor::Kernel,
-            (to, from) if to == from && !force => Executor::Kernel,
-            _ => Executor::Engine,
-        })
-    };
+    let (to, from, signals) = ((to, to_agent), (from, from_agent), (count, signals));
     // SAFETY: the caller's promise.
-    unsafe { copy.start(executor) }
+    unsafe { start(to, from, size, signals, completion, Some((engine, force))) }
 }
 
 pub unsafe fn hsa_amd_memory_async_copy_rect(
@@ -361,12 +324,8 @@ unsafe fn batch_job(
     let (mut executor, mut l2) = (Executor::Host, None);
     for (n, &to_agent) in to_agents.iter().enumerate() {
         let size = sizes[n] as usize;
-        (executor, l2) = with(|state| {
-            let to = state.agents.number(AgentHandle(to_agent))?;
-            let from = state.agents.number(op.from_agent)?;
-            let executor = executor_of(to, from, size, state.settings.copy_engines);
-            Ok((executor, state.agents.cache(&[to, from])))
-        })?;
+        let to_agent = AgentHandle(to_agent);
+        (executor, l2) = path(to_agent, op.from_agent, || Ok(size >= KERNEL_SIZE))?;
         let (to, from) = copies::check(to[n] as usize, from[n] as usize, size)?;
         pieces.push(Piece { to, from, size });
     }

@@ -19,14 +19,9 @@ pub unsafe fn hsa_amd_queue_intercept_create(
     _group: u32,
     queue: *mut *mut Queue,
 ) -> Outcome {
-    if queue.is_null() {
-        return Err(Status::INVALID_ARGUMENT);
-    }
     let mut request = Request::new(agent, size, kind, callback, data);
-    let created = intercept::obtain(&mut request)?.cast();
     // SAFETY: the caller's promise, and a new queue.
-    unsafe { notifier::finish_creation(created, agent, queue) };
-    Ok(())
+    unsafe { notifier::create(agent, queue, || intercept::obtain(&mut request)) }
 }
 
 pub unsafe fn hsa_amd_queue_intercept_register(

@@ -26,14 +26,9 @@ pub unsafe fn hsa_queue_create(
     _group: u32,
     queue: *mut *mut Queue,
 ) -> Outcome {
-    if queue.is_null() {
-        return Err(Status::INVALID_ARGUMENT);
-    }
     let request = Request::new(agent, size, kind, callback, data);
-    let created = obtain(&request)?.cast();
     // SAFETY: the caller's promise, and a new queue.
-    unsafe { notifier::finish_creation(created, agent, queue) };
-    Ok(())
+    unsafe { notifier::create(agent, queue, || obtain(&request)) }
 }
 
 /// The callback is called for each new queue.

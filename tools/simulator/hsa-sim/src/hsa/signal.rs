@@ -100,37 +100,23 @@ stores! {
 }
 
 macro_rules! updates {
-    ($($name:ident: $fetch:ident)*) => {$(
+    ($($fetch:ident: $($name:ident)*;)*) => {$($(
         /// The memory order is the strongest variant's.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
             unsafe { valid(signal) }.value.$fetch(value, AcqRel);
             notify();
         }
-    )*};
+    )*)*};
 }
 
 updates! {
-    hsa_signal_and_relaxed: fetch_and
-    hsa_signal_and_scacquire: fetch_and
-    hsa_signal_and_screlease: fetch_and
-    hsa_signal_and_scacq_screl: fetch_and
-    hsa_signal_or_relaxed: fetch_or
-    hsa_signal_or_scacquire: fetch_or
-    hsa_signal_or_screlease: fetch_or
-    hsa_signal_or_scacq_screl: fetch_or
-    hsa_signal_xor_relaxed: fetch_xor
-    hsa_signal_xor_scacquire: fetch_xor
-    hsa_signal_xor_screlease: fetch_xor
-    hsa_signal_xor_scacq_screl: fetch_xor
-    hsa_signal_add_relaxed: fetch_add
-    hsa_signal_add_scacquire: fetch_add
-    hsa_signal_add_screlease: fetch_add
-    hsa_signal_add_scacq_screl: fetch_add
-    hsa_signal_subtract_relaxed: fetch_sub
-    hsa_signal_subtract_scacquire: fetch_sub
-    hsa_signal_subtract_screlease: fetch_sub
-    hsa_signal_subtract_scacq_screl: fetch_sub
+    fetch_and: hsa_signal_and_relaxed hsa_signal_and_scacquire hsa_signal_and_screlease hsa_signal_and_scacq_screl;
+    fetch_or: hsa_signal_or_relaxed hsa_signal_or_scacquire hsa_signal_or_screlease hsa_signal_or_scacq_screl;
+    fetch_xor: hsa_signal_xor_relaxed hsa_signal_xor_scacquire hsa_signal_xor_screlease hsa_signal_xor_scacq_screl;
+    fetch_add: hsa_signal_add_relaxed hsa_signal_add_scacquire hsa_signal_add_screlease hsa_signal_add_scacq_screl;
+    fetch_sub: hsa_signal_subtract_relaxed hsa_signal_subtract_scacquire hsa_signal_subtract_screlease
+        hsa_signal_subtract_scacq_screl;
 }
 
 macro_rules! exchanges {

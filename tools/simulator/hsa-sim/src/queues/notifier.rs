@@ -1,5 +1,7 @@
 //! The callback of `hsa_amd_runtime_queue_create_register`.
 
+use super::block::Block;
+use crate::results::Outcome;
 use crate::sync::locked;
 use hsa_abi::*;
 use std::ffi::c_void;
@@ -13,11 +15,19 @@ pub fn set(notifier: Option<(QueueNotifier, usize)>) {
     *locked(&NOTIFIER) = notifier;
 }
 
-/// Ends a call that creates a queue: stores the queue for the program and calls the callback.
+/// Creates a queue with `obtain`, stores it for the program and calls the callback.
 ///
 /// # Safety
-/// `created` is a new queue of `agent`, and `queue` may be written.
-pub unsafe fn finish_creation(created: *mut Queue, agent: AgentHandle, queue: *mut *mut Queue) {
+/// `queue` is null or may be written, and `obtain` returns a new queue of `agent`.
+pub unsafe fn create(
+    agent: AgentHandle,
+    queue: *mut *mut Queue,
+    obtain: impl FnOnce() -> Result<*mut Block, Status>,
+) -> Outcome {
+    if queue.is_null() {
+        return Err(Status::INVALID_ARGUMENT);
+    }
+    let created = obtain()?.cast();
     // SAFETY: the caller's promise.
     unsafe { queue.write(created) };
     let notifier = *locked(&NOTIFIER);
@@ -25,4 +35,5 @@ pub unsafe fn finish_creation(created: *mut Queue, agent: AgentHandle, queue: *m
         // SAFETY: the program has registered the function for this.
         unsafe { callback(created, agent, data as *mut c_void) };
     }
+    Ok(())
 }

@@ -617,37 +617,24 @@ pub struct Profile {
 impl Profile {
     /// Reads the first image of a file.
     pub fn read(bytes: &[u8]) -> Option<Profile> {
-        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        if word(0)? != 0xff6c_7072_6f66_7281 {
-            return None;
-        }
-        let version = word(8)? & 0xffff_ffff;
-        let (header, record, number) = match version {
-            10 => (16 * 8, 64, 48),
-            11 => (19 * 8, 72, 56),
-            _ => return None,
-        };
-        let ids = word(16)? as usize;
-        let data = header + ids;
-        let records = word(24)? as usize;
-        let counters = data + records * record + word(32)? as usize;
-        let delta = word(if version == 10 { 80 } else { 104 })?;
-        let mut counts = Vec::new();
-        for n in 0..records {
-            let at = data + n * record;
-            let pointer = word(at + 16)?
-                .wrapping_sub(delta)
-                .wrapping_add((n * record) as u64);
-            let count =
-                u32::from_le_bytes(bytes.get(at + number..at + number + 4)?.try_into().ok()?);
-            let first = counters.checked_add(usize::try_from(pointer).ok()?)?;
-            counts.push(
-                (0..count as usize)
-                    .map(|c| word(first + 8 * c))
-                    .collect::<Option<Vec<_>>>()?,
-            );
-        }
-        Some(Profile { version, counts })
+        let layout = profraw::Layout::read(bytes).ok()?;
+        let format = layout.format();
+        let at = |record: usize| (record * format.record) as u64;
+        // Damaged code objects may have several records of the same counters.
+        let records = format.records(&bytes[layout.data.clone()]).enumerate();
+        let counts = records.map(|(n, record)| {
+            let pointer = record.counter_ptr.get().wrapping_add(at(n));
+            let from = pointer.wrapping_sub(layout.header.counters_delta);
+            let from = layout.counters.start.checked_add(from as usize)?;
+            let own = bytes.get(from..)?;
+            let (words, _) = own.as_chunks();
+            let words = words.get(..record.num_counters.get() as usize)?;
+            Some(words.iter().map(|&word| u64::from_le_bytes(word)).collect())
+        });
+        Some(Profile {
+            version: format.version,
+            counts: counts.collect::<Option<_>>()?,
+        })
     }
 
     /// Whether it has the counts of a fixture whose kernels have run `runs` times.

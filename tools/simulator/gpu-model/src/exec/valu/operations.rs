@@ -386,7 +386,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_DOT2_F32_F16 => alu.dot2_f32_f16(),
         V_DOT2_F32_BF16 => alu.dot2_f32_bf16(),
         V_DOT2ACC_F32_F16 => alu.dot2acc_f32_f16(),
-        V_DUAL_DOT2ACC_F32_BF16 => alu.dot2acc_f32_bf16(),
+        V_DOT2ACC_F32_BF16 => alu.dot2acc_f32_bf16(),
         V_DOT2_F16_F16 => alu.dot2_f16(),
         V_DOT2_BF16_BF16 => alu.dot2_bf16(),
         V_DOT4_I32_IU8 => alu.dot_integer(8, true),

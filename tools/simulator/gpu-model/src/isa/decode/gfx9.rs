@@ -42,11 +42,6 @@ impl Decoder<'_> {
         self.vgpr(kind, n)
     }
 
-    fn has_wide_operand(&self) -> bool {
-        let mut kinds = self.spec.dst.iter().chain(&self.spec.src);
-        kinds.any(|&kind| kind != Kind::MASK && kind.bits(64) > 32)
-    }
-
     /// Source 0 of VOP1, VOP2 and VOPC, and the DPP or SDWA control that may follow. `second`: the field of source 1, if there
     /// is one. Returns whether source 1 has been decoded.
     fn source0(&mut self, code: u32, second: Option<u32>) -> Result<bool, DecodeError> {
@@ -73,7 +68,7 @@ impl Decoder<'_> {
         let ctrl = field(word, 8, 9) as u16;
         match ctrl {
             0x150..=0x15f => {}
-            _ if self.has_wide_operand() => return Err(Unknown),
+            _ if self.spec.has_wide_operand() => return Err(Unknown),
             0..=0xff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f => {}
             0x130 | 0x134 | 0x138 | 0x13c | 0x140..=0x143 => {}
             _ => return Err(Unknown),

@@ -6,8 +6,9 @@
 //! - Opcodes: one per architecture, from chapter 15 of the RDNA3 guide and chapter 12 of the guides of MI200 and MI300. `_` if
 //!   the architecture, or LLVM's assembler for it, does not have the operation.
 //! - Name: LLVM's mnemonic for gfx11, or else for gfx942. `(gfx9 MNEMONIC)` after it is the mnemonic for gfx90a and gfx942 if it
-//!   is another one, `(gfx90a MNEMONIC)` the mnemonic only for gfx90a. The names of FLAT, GLOBAL, SCRATCH and MUBUF are without
-//!   the format's prefix. A row with several names has operations with consecutive opcodes, from the given ones on.
+//!   is another one, `(gfx90a MNEMONIC)` the mnemonic only for gfx90a. The names of FLAT, GLOBAL, SCRATCH, MUBUF and VOPD are
+//!   without the format's prefix. A row with several names has operations with consecutive opcodes, from the given ones on, whose
+//!   operands and flags are equal.
 //! - Operands, in the assembler's order. `ADDRESS` has the width of the format's addresses.
 //! - Flags of all architectures, then `(gfx11 FLAGS)` or `(gfx9 FLAGS)`, the flags of one generation.
 //!
@@ -125,8 +126,7 @@ rows! {
         0x0b 0x13 0x13 S_CLZ_I32_U64 (gfx9 S_FLBIT_I32_B64): I32 = U64;
         0x0c 0x14 0x14 S_CLS_I32 (gfx9 S_FLBIT_I32): I32 = I32;
         0x0d 0x15 0x15 S_CLS_I32_I64 (gfx9 S_FLBIT_I32_I64): I32 = I64;
-        0x0e 0x16 0x16 S_SEXT_I32_I8: I32 = B32;
-        0x0f 0x17 0x17 S_SEXT_I32_I16: I32 = B32;
+        0x0e 0x16 0x16 S_SEXT_I32_I8 S_SEXT_I32_I16: I32 = B32;
         0x10 0x18 0x18 S_BITSET0_B32: B32 = U32;
         0x11 0x19 0x19 S_BITSET0_B64: B64 = U32;
         0x12 0x1a 0x1a S_BITSET1_B32: B32 = U32;
@@ -183,12 +183,9 @@ rows! {
         _    0x32 0x32 S_SET_GPR_IDX_IDX: = B32;
     }
     Sop2 => {
-        0x00 0x00 0x00 S_ADD_U32: U32 = U32 U32;
-        0x01 0x01 0x01 S_SUB_U32: U32 = U32 U32;
-        0x02 0x02 0x02 S_ADD_I32: I32 = I32 I32;
-        0x03 0x03 0x03 S_SUB_I32: I32 = I32 I32;
-        0x04 0x04 0x04 S_ADDC_U32: U32 = U32 U32;
-        0x05 0x05 0x05 S_SUBB_U32: U32 = U32 U32;
+        0x00 0x00 0x00 S_ADD_U32 S_SUB_U32: U32 = U32 U32;
+        0x02 0x02 0x02 S_ADD_I32 S_SUB_I32: I32 = I32 I32;
+        0x04 0x04 0x04 S_ADDC_U32 S_SUBB_U32: U32 = U32 U32;
         0x06 0x2a 0x2a S_ABSDIFF_I32: I32 = I32 I32;
         0x08 0x1c 0x1c S_LSHL_B32: U32 = U32 U32;
         0x09 0x1d 0x1d S_LSHL_B64: U64 = U64 U32;
@@ -228,18 +225,14 @@ rows! {
         0x2e 0x2d 0x2d S_MUL_HI_I32: I32 = I32 I32;
         0x30 0x0a 0x0a S_CSELECT_B32: B32 = B32 B32;
         0x31 0x0b 0x0b S_CSELECT_B64: B64 = B64 B64;
-        0x32 0x32 0x32 S_PACK_LL_B32_B16: B32 = B32 B32;
-        0x33 0x33 0x33 S_PACK_LH_B32_B16: B32 = B32 B32;
-        0x34 0x34 0x34 S_PACK_HH_B32_B16: B32 = B32 B32;
+        0x32 0x32 0x32 S_PACK_LL_B32_B16 S_PACK_LH_B32_B16 S_PACK_HH_B32_B16: B32 = B32 B32;
         0x35 _    _    S_PACK_HL_B32_B16: B32 = B32 B32;
     }
     Sopc => {
         0x00 0x00 0x00 S_CMP_EQ_I32 S_CMP_LG_I32 S_CMP_GT_I32 S_CMP_GE_I32 S_CMP_LT_I32 S_CMP_LE_I32: = I32 I32;
         0x06 0x06 0x06 S_CMP_EQ_U32 S_CMP_LG_U32 S_CMP_GT_U32 S_CMP_GE_U32 S_CMP_LT_U32 S_CMP_LE_U32: = U32 U32;
-        0x0c 0x0c 0x0c S_BITCMP0_B32: = U32 U32;
-        0x0d 0x0d 0x0d S_BITCMP1_B32: = U32 U32;
-        0x0e 0x0e 0x0e S_BITCMP0_B64: = U64 U32;
-        0x0f 0x0f 0x0f S_BITCMP1_B64: = U64 U32;
+        0x0c 0x0c 0x0c S_BITCMP0_B32 S_BITCMP1_B32: = U32 U32;
+        0x0e 0x0e 0x0e S_BITCMP0_B64 S_BITCMP1_B64: = U64 U32;
         0x10 0x12 0x12 S_CMP_EQ_U64 S_CMP_LG_U64: = U64 U64;
         _    0x11 0x11 S_SET_GPR_IDX_ON: = B32 GPRIDX;
     }
@@ -249,23 +242,19 @@ rows! {
         0x02 0x01 0x01 S_CMOVK_I32: B32 = HEX;
         0x03 0x02 0x02 S_CMPK_EQ_I32 S_CMPK_LG_I32 S_CMPK_GT_I32 S_CMPK_GE_I32 S_CMPK_LT_I32 S_CMPK_LE_I32: = I32 HEX;
         0x09 0x08 0x08 S_CMPK_EQ_U32 S_CMPK_LG_U32 S_CMPK_GT_U32 S_CMPK_GE_U32 S_CMPK_LT_U32 S_CMPK_LE_U32: = U32 HEX;
-        0x0f 0x0e 0x0e S_ADDK_I32: B32 = HEX;
-        0x10 0x0f 0x0f S_MULK_I32: B32 = HEX;
+        0x0f 0x0e 0x0e S_ADDK_I32 S_MULK_I32: B32 = HEX;
         0x11 0x11 0x11 S_GETREG_B32: B32 = HWREG;
         0x12 0x12 0x12 S_SETREG_B32: = B32 HWREG;
         0x13 0x14 0x14 S_SETREG_IMM32_B32: = K32 HWREG;
         0x14 0x15 0x15 S_CALL_B64: B64 = LABEL;
-        0x16 _    _    S_SUBVECTOR_LOOP_BEGIN: B32 = LABEL;
-        0x17 _    _    S_SUBVECTOR_LOOP_END: B32 = LABEL;
+        0x16 _    _    S_SUBVECTOR_LOOP_BEGIN S_SUBVECTOR_LOOP_END: B32 = LABEL;
         0x18 _    _    S_WAITCNT_VSCNT S_WAITCNT_VMCNT S_WAITCNT_EXPCNT S_WAITCNT_LGKMCNT: = NULL HEX;
     }
     Sopp => {
         0x00 0x00 0x00 S_NOP: = IMM;
         0x01 0x0b 0x0b S_SETKILL: = IMM;
-        0x02 0x0d 0x0d S_SETHALT: = IMM;
-        0x03 0x0e 0x0e S_SLEEP: = IMM;
-        0x04 _    _    S_SET_INST_PREFETCH_DISTANCE: = HEX;
-        0x05 _    _    S_CLAUSE: = HEX;
+        0x02 0x0d 0x0d S_SETHALT S_SLEEP: = IMM;
+        0x04 _    _    S_SET_INST_PREFETCH_DISTANCE S_CLAUSE: = HEX;
         0x07 _    _    S_DELAY_ALU: = DELAY;
         0x08 _    _    S_WAITCNT_DEPCTR: = DEPCTR;
         0x09 0x0c 0x0c S_WAITCNT: = WAITCNT;
@@ -285,10 +274,8 @@ rows! {
         0x32 0x1e 0x1e S_ENDPGM_ORDERED_PS_DONE: =;
         0x34 0x03 0x03 S_WAKEUP: =;
         0x35 0x0f 0x0f S_SETPRIO: = IMM;
-        0x36 0x10 0x10 S_SENDMSG: = MSG;
-        0x37 0x11 0x11 S_SENDMSGHALT: = MSG;
-        0x38 0x14 0x14 S_INCPERFLEVEL: = IMM;
-        0x39 0x15 0x15 S_DECPERFLEVEL: = IMM;
+        0x36 0x10 0x10 S_SENDMSG S_SENDMSGHALT: = MSG;
+        0x38 0x14 0x14 S_INCPERFLEVEL S_DECPERFLEVEL: = IMM;
         0x3a 0x16 0x16 S_TTRACEDATA: =;
         0x3b _    _    S_TTRACEDATA_IMM: = HEX;
         0x3c 0x13 0x13 S_ICACHE_INV: =;
@@ -309,11 +296,8 @@ rows! {
         0x0c 0x0c 0x0c S_BUFFER_LOAD_B512 (gfx9 S_BUFFER_LOAD_DWORDX16): B512 = B128 B32;
         0x20 _    _    S_GL1_INV: =;
         0x21 0x20 0x20 S_DCACHE_INV: =;
-        _    0x21 0x21 S_DCACHE_WB: =;
-        _    0x22 0x22 S_DCACHE_INV_VOL: =;
-        _    0x23 0x23 S_DCACHE_WB_VOL: =;
-        _    0x24 0x24 S_MEMTIME: B64 =;
-        _    0x25 0x25 S_MEMREALTIME: B64 =;
+        _    0x21 0x21 S_DCACHE_WB S_DCACHE_INV_VOL S_DCACHE_WB_VOL: =;
+        _    0x24 0x24 S_MEMTIME S_MEMREALTIME: B64 =;
     }
     Vop1 => {
         0x00 0x00 0x00 V_NOP: = | (gfx11 NO_DPP);
@@ -340,28 +324,24 @@ rows! {
         0x1c _    _    V_MOV_B16: B16 = B16;
         0x20 0x1b 0x1b V_FRACT_F32 V_TRUNC_F32 V_CEIL_F32 V_RNDNE_F32 V_FLOOR_F32 V_EXP_F32: F32 = F32;
         0x27 0x21 0x21 V_LOG_F32: F32 = F32;
-        0x2a 0x22 0x22 V_RCP_F32: F32 = F32;
-        0x2b 0x23 0x23 V_RCP_IFLAG_F32: F32 = F32;
+        0x2a 0x22 0x22 V_RCP_F32 V_RCP_IFLAG_F32: F32 = F32;
         0x2e 0x24 0x24 V_RSQ_F32: F32 = F32;
         0x2f 0x25 0x25 V_RCP_F64: F64 = F64 | (gfx9 DPP);
         0x31 0x26 0x26 V_RSQ_F64: F64 = F64 | (gfx9 DPP);
         0x33 0x27 0x27 V_SQRT_F32: F32 = F32;
         0x34 0x28 0x28 V_SQRT_F64: F64 = F64 | (gfx9 DPP);
-        0x35 0x29 0x29 V_SIN_F32: F32 = F32;
-        0x36 0x2a 0x2a V_COS_F32: F32 = F32;
+        0x35 0x29 0x29 V_SIN_F32 V_COS_F32: F32 = F32;
         0x37 0x2b 0x2b V_NOT_B32: U32 = U32;
         0x38 0x2c 0x2c V_BFREV_B32: B32 = B32;
         0x39 0x2d 0x2d V_CLZ_I32_U32 (gfx9 V_FFBH_U32): I32 = U32;
         0x3a 0x2e 0x2e V_CTZ_I32_B32 (gfx9 V_FFBL_B32): I32 = U32;
         0x3b 0x2f 0x2f V_CLS_I32 (gfx9 V_FFBH_I32): I32 = I32;
         0x3c 0x30 0x30 V_FREXP_EXP_I32_F64: I32 = F64 | CLAMP OMOD (gfx9 DPP);
-        0x3d 0x31 0x31 V_FREXP_MANT_F64: F64 = F64 | (gfx9 DPP);
-        0x3e 0x32 0x32 V_FRACT_F64: F64 = F64 | (gfx9 DPP);
+        0x3d 0x31 0x31 V_FREXP_MANT_F64 V_FRACT_F64: F64 = F64 | (gfx9 DPP);
         0x3f 0x33 0x33 V_FREXP_EXP_I32_F32: I32 = F32 | CLAMP;
         0x40 0x34 0x34 V_FREXP_MANT_F32: F32 = F32;
         0x42 _    _    V_MOVRELD_B32: V32 = B32;
-        0x43 _    _    V_MOVRELS_B32: V32 = V32;
-        0x44 _    _    V_MOVRELSD_B32: V32 = V32;
+        0x43 _    _    V_MOVRELS_B32 V_MOVRELSD_B32: V32 = V32;
         0x48 _    _    V_MOVRELSD_2_B32: V32 = V32;
         0x50 0x39 0x39 V_CVT_F16_U16: F16 = U16;
         0x51 0x3a 0x3a V_CVT_F16_I16: F16 = I16;
@@ -375,27 +355,21 @@ rows! {
         0x64 0x4e 0x4e V_CVT_NORM_U16_F16: U16 = F16 | CLAMP OMOD;
         0x65 0x51 0x51 V_SWAP_B32: V32 = V32 | NO_E64 NO_DPP NO_SDWA;
         0x66 _    _    V_SWAP_B16: V16 = V16 | NO_E64 NO_DPP;
-        0x67 _    _    V_PERMLANE64_B32: V32 = V32 | NO_E64 NO_DPP;
-        0x68 _    _    V_SWAPREL_B32: V32 = V32 | NO_E64 NO_DPP;
+        0x67 _    _    V_PERMLANE64_B32 V_SWAPREL_B32: V32 = V32 | NO_E64 NO_DPP;
         0x69 _    _    V_NOT_B16: U16 = U16;
         0x6a _    _    V_CVT_I32_I16: I32 = I16;
         0x6b _    _    V_CVT_U32_U16: U32 = U16;
         _    0x35 0x35 V_CLREXCP: =;
         _    _    0x38 V_MOV_B64: B64 = B64 | DPP;
-        _    0x4b 0x4b V_EXP_LEGACY_F32: F32 = F32;
-        _    0x4c 0x4c V_LOG_LEGACY_F32: F32 = F32;
+        _    0x4b 0x4b V_EXP_LEGACY_F32 V_LOG_LEGACY_F32: F32 = F32;
         _    0x52 0x52 V_ACCVGPR_MOV_B32: A32 = A32 | NO_E64 NO_DPP NO_SDWA;
-        _    _    0x54 V_CVT_F32_FP8: F32 = B32;
-        _    _    0x55 V_CVT_F32_BF8: F32 = B32;
-        _    _    0x56 V_CVT_PK_F32_FP8: PKF32 = B32 | DPP SDWA;
-        _    _    0x57 V_CVT_PK_F32_BF8: PKF32 = B32 | DPP SDWA;
+        _    _    0x54 V_CVT_F32_FP8 V_CVT_F32_BF8: F32 = B32;
+        _    _    0x56 V_CVT_PK_F32_FP8 V_CVT_PK_F32_BF8: PKF32 = B32 | DPP SDWA;
     }
     Vop2 => {
         0x01 0x00 0x00 V_CNDMASK_B32: B32 = F32 F32 MASK;
         0x02 0x37 0x37 V_DOT2ACC_F32_F16 (gfx9 V_DOT2C_F32_F16): F32 = PKF16 PKF16 | NO_SDWA (gfx11 NO_E64);
-        0x03 0x01 0x01 V_ADD_F32: F32 = F32 F32;
-        0x04 0x02 0x02 V_SUB_F32: F32 = F32 F32;
-        0x05 0x03 0x03 V_SUBREV_F32: F32 = F32 F32;
+        0x03 0x01 0x01 V_ADD_F32 V_SUB_F32 V_SUBREV_F32: F32 = F32 F32;
         0x06 _    _    V_FMAC_DX9_ZERO_F32: F32 = F32 F32 | NO_DPP;
         0x07 _    _    V_MUL_DX9_ZERO_F32: F32 = F32 F32;
         0x08 0x05 0x05 V_MUL_F32: F32 = F32 F32;
@@ -403,18 +377,13 @@ rows! {
         0x0a 0x07 0x07 V_MUL_HI_I32_I24: I32 = I32 I32;
         0x0b 0x08 0x08 V_MUL_U32_U24: U32 = U32 U32 | CLAMP;
         0x0c 0x09 0x09 V_MUL_HI_U32_U24: U32 = U32 U32;
-        0x0f 0x0a 0x0a V_MIN_F32: F32 = F32 F32;
-        0x10 0x0b 0x0b V_MAX_F32: F32 = F32 F32;
-        0x11 0x0c 0x0c V_MIN_I32: I32 = I32 I32;
-        0x12 0x0d 0x0d V_MAX_I32: I32 = I32 I32;
-        0x13 0x0e 0x0e V_MIN_U32: U32 = U32 U32;
-        0x14 0x0f 0x0f V_MAX_U32: U32 = U32 U32;
+        0x0f 0x0a 0x0a V_MIN_F32 V_MAX_F32: F32 = F32 F32;
+        0x11 0x0c 0x0c V_MIN_I32 V_MAX_I32: I32 = I32 I32;
+        0x13 0x0e 0x0e V_MIN_U32 V_MAX_U32: U32 = U32 U32;
         0x18 0x12 0x12 V_LSHLREV_B32: U32 = U32 U32;
         0x19 0x10 0x10 V_LSHRREV_B32: U32 = U32 U32;
         0x1a 0x11 0x11 V_ASHRREV_I32: I32 = U32 I32;
-        0x1b 0x13 0x13 V_AND_B32: U32 = U32 U32;
-        0x1c 0x14 0x14 V_OR_B32: U32 = U32 U32;
-        0x1d 0x15 0x15 V_XOR_B32: U32 = U32 U32;
+        0x1b 0x13 0x13 V_AND_B32 V_OR_B32 V_XOR_B32: U32 = U32 U32;
         0x1e 0x3d 0x3d V_XNOR_B32: U32 = U32 U32;
         0x20 0x1c 0x1c V_ADD_CO_CI_U32 (gfx9 V_ADDC_CO_U32): U32 MASK = U32 U32 MASK | CLAMP;
         0x21 0x1d 0x1d V_SUB_CO_CI_U32 (gfx9 V_SUBB_CO_U32): U32 MASK = U32 U32 MASK | CLAMP;
@@ -430,8 +399,7 @@ rows! {
         0x36 _    _    V_FMAC_F16: F16 = F16 F16;
         0x37 _    _    V_FMAMK_F16: F16 = F16 K16 F16 | NO_E64 NO_DPP;
         0x38 _    _    V_FMAAK_F16: F16 = F16 F16 K16 | NO_E64 NO_DPP;
-        0x39 0x2d 0x2d V_MAX_F16: F16 = F16 F16;
-        0x3a 0x2e 0x2e V_MIN_F16: F16 = F16 F16;
+        0x39 0x2d 0x2d V_MAX_F16 V_MIN_F16: F16 = F16 F16;
         0x3b 0x33 0x33 V_LDEXP_F16: F16 = F16 I16;
         0x3c 0x3c 0x3c V_PK_FMAC_F16: PKF16 = PKF16 PKF16 | (gfx11 NO_E64 NO_DPP);
         _    0x04 0x04 V_FMAC_F64: F64 = F64 F64 | DPP;
@@ -443,8 +411,7 @@ rows! {
         _    0x25 0x25 V_MADAK_F16: F16 = F16 F16 K16 | NO_E64 NO_DPP NO_SDWA;
         _    0x28 0x28 V_SUBREV_NC_U16 (gfx9 V_SUBREV_U16): U16 = U16 U16 | CLAMP;
         _    0x38 0x38 V_DOT2C_I32_I16: I32 = PKI16 PKI16 | CLAMP NO_SDWA;
-        _    0x39 0x39 V_DOT4C_I32_I8: I32 = B32 B32 | CLAMP NO_SDWA;
-        _    0x3a 0x3a V_DOT8C_I32_I4: I32 = B32 B32 | CLAMP NO_SDWA;
+        _    0x39 0x39 V_DOT4C_I32_I8 V_DOT8C_I32_I4: I32 = B32 B32 | CLAMP NO_SDWA;
     }
     Vopc => {
         0x00 0x20 0x20 V_CMP_F_F16 V_CMP_LT_F16 V_CMP_EQ_F16 V_CMP_LE_F16 V_CMP_GT_F16 V_CMP_LG_F16 V_CMP_GE_F16
@@ -519,8 +486,7 @@ rows! {
         0x213 0x1cb 0x1cb V_FMA_F32: F32 = F32 F32 F32;
         0x214 0x1cc 0x1cc V_FMA_F64: F64 = F64 F64 F64;
         0x215 0x1cd 0x1cd V_LERP_U8: U32 = B32 B32 B32;
-        0x216 0x1ce 0x1ce V_ALIGNBIT_B32: U32 = U32 U32 U16 | CLAMP (gfx9 OP_SEL);
-        0x217 0x1cf 0x1cf V_ALIGNBYTE_B32: U32 = U32 U32 U16 | CLAMP (gfx9 OP_SEL);
+        0x216 0x1ce 0x1ce V_ALIGNBIT_B32 V_ALIGNBYTE_B32: U32 = U32 U32 U16 | CLAMP (gfx9 OP_SEL);
         0x218 _     _     V_MULLIT_F32: F32 = F32 F32 F32;
         0x219 0x1d0 0x1d0 V_MIN3_F32: F32 = F32 F32 F32;
         0x21a 0x1d1 0x1d1 V_MIN3_I32: I32 = I32 I32 I32;
@@ -531,8 +497,7 @@ rows! {
         0x21f 0x1d6 0x1d6 V_MED3_F32: F32 = F32 F32 F32;
         0x220 0x1d7 0x1d7 V_MED3_I32: I32 = I32 I32 I32;
         0x221 0x1d8 0x1d8 V_MED3_U32: U32 = U32 U32 U32;
-        0x222 0x1d9 0x1d9 V_SAD_U8: U32 = B32 B32 U32 | CLAMP;
-        0x223 0x1da 0x1da V_SAD_HI_U8: U32 = B32 B32 U32 | CLAMP;
+        0x222 0x1d9 0x1d9 V_SAD_U8 V_SAD_HI_U8: U32 = B32 B32 U32 | CLAMP;
         0x224 0x1db 0x1db V_SAD_U16: U32 = PKU16 PKU16 U32 | CLAMP;
         0x225 0x1dc 0x1dc V_SAD_U32: U32 = U32 U32 U32 | CLAMP;
         0x226 0x1dd 0x1dd V_CVT_PK_U8_F32: B32 = F32 B32 B32 | CLAMP;
@@ -541,15 +506,13 @@ rows! {
         0x237 0x1e2 0x1e2 V_DIV_FMAS_F32: F32 = F32 F32 F32 | (gfx11 NO_DPP);
         0x238 0x1e3 0x1e3 V_DIV_FMAS_F64: F64 = F64 F64 F64;
         0x239 0x1e4 0x1e4 V_MSAD_U8: U32 = B32 B32 B32 | CLAMP;
-        0x23a 0x1e5 0x1e5 V_QSAD_PK_U16_U8: B64 = B64 B32 B64 | CLAMP;
-        0x23b 0x1e6 0x1e6 V_MQSAD_PK_U16_U8: B64 = B64 B32 B64 | CLAMP;
+        0x23a 0x1e5 0x1e5 V_QSAD_PK_U16_U8 V_MQSAD_PK_U16_U8: B64 = B64 B32 B64 | CLAMP;
         0x23d 0x1e7 0x1e7 V_MQSAD_U32_U8: B128 = B64 B32 V128 | CLAMP;
         0x240 _     _     V_XOR3_B32: U32 = U32 U32 U32;
         0x241 0x204 0x204 V_MAD_U16: U16 = U16 U16 U16 | CLAMP (gfx9 OP_SEL);
         0x244 0x1ed 0x1ed V_PERM_B32: B32 = B32 B32 B32;
         0x245 0x1f3 0x1f3 V_XAD_U32: U32 = U32 U32 U32;
-        0x246 0x1fd 0x1fd V_LSHL_ADD_U32: U32 = U32 U32 U32;
-        0x247 0x1fe 0x1fe V_ADD_LSHL_U32: U32 = U32 U32 U32;
+        0x246 0x1fd 0x1fd V_LSHL_ADD_U32 V_ADD_LSHL_U32: U32 = U32 U32 U32;
         0x248 0x206 0x206 V_FMA_F16: F16 = F16 F16 F16 | (gfx9 OP_SEL);
         0x249 0x1f4 0x1f4 V_MIN3_F16: F16 = F16 F16 F16 | (gfx9 OP_SEL);
         0x24a 0x1f5 0x1f5 V_MIN3_I16: I16 = I16 I16 I16 | CLAMP (gfx9 OP_SEL);
@@ -565,21 +528,15 @@ rows! {
         0x255 0x1ff 0x1ff V_ADD3_U32 V_LSHL_OR_B32 V_AND_OR_B32 V_OR3_B32: U32 = U32 U32 U32;
         0x259 0x1f1 0x1f1 V_MAD_U32_U16: U32 = U16 U16 U32 | CLAMP (gfx9 OP_SEL);
         0x25a 0x1f2 0x1f2 V_MAD_I32_I16: I32 = I16 I16 I32 | CLAMP (gfx9 OP_SEL);
-        0x25b _     _     V_PERMLANE16_B32: V32 = V32 S32 S32 | NO_DPP;
-        0x25c _     _     V_PERMLANEX16_B32: V32 = V32 S32 S32 | NO_DPP;
+        0x25b _     _     V_PERMLANE16_B32 V_PERMLANEX16_B32: V32 = V32 S32 S32 | NO_DPP;
         0x25d _     _     V_CNDMASK_B16: B16 = F16 F16 MASK;
-        0x25e _     _     V_MAXMIN_F32: F32 = F32 F32 F32;
-        0x25f _     _     V_MINMAX_F32: F32 = F32 F32 F32;
-        0x260 _     _     V_MAXMIN_F16: F16 = F16 F16 F16;
-        0x261 _     _     V_MINMAX_F16: F16 = F16 F16 F16;
-        0x262 _     _     V_MAXMIN_U32: U32 = U32 U32 U32;
-        0x263 _     _     V_MINMAX_U32: U32 = U32 U32 U32;
-        0x264 _     _     V_MAXMIN_I32: I32 = I32 I32 I32;
-        0x265 _     _     V_MINMAX_I32: I32 = I32 I32 I32;
+        0x25e _     _     V_MAXMIN_F32 V_MINMAX_F32: F32 = F32 F32 F32;
+        0x260 _     _     V_MAXMIN_F16 V_MINMAX_F16: F16 = F16 F16 F16;
+        0x262 _     _     V_MAXMIN_U32 V_MINMAX_U32: U32 = U32 U32 U32;
+        0x264 _     _     V_MAXMIN_I32 V_MINMAX_I32: I32 = I32 I32 I32;
         0x266 _     _     V_DOT2_F16_F16: F16 = PKF16 PKF16 F16 | PLAIN;
         0x267 _     _     V_DOT2_BF16_BF16: BF16 = PKBF16 PKBF16 BF16 | PLAIN;
-        0x303 _     _     V_ADD_NC_U16: U16 = U16 U16 | CLAMP;
-        0x304 _     _     V_SUB_NC_U16: U16 = U16 U16 | CLAMP;
+        0x303 _     _     V_ADD_NC_U16 V_SUB_NC_U16: U16 = U16 U16 | CLAMP;
         0x305 _     _     V_MUL_LO_U16: U16 = U16 U16;
         0x306 _     _     V_CVT_PK_I16_F32: PKI16 = F32 F32 | CLAMP;
         0x307 _     _     V_CVT_PK_U16_F32: PKU16 = F32 F32 | CLAMP;
@@ -594,9 +551,7 @@ rows! {
         0x313 0x29a 0x29a V_CVT_PK_NORM_U16_F16 (gfx9 V_CVT_PKNORM_U16_F16): PKU16 = F16 F16 | CLAMP (gfx9 OP_SEL);
         0x31c 0x288 0x288 V_LDEXP_F32: F32 = F32 I32;
         0x31d 0x293 0x293 V_BFM_B32: U32 = U32 U32;
-        0x31e 0x28b 0x28b V_BCNT_U32_B32: U32 = U32 U32;
-        0x31f 0x28c 0x28c V_MBCNT_LO_U32_B32: U32 = U32 U32;
-        0x320 0x28d 0x28d V_MBCNT_HI_U32_B32: U32 = U32 U32;
+        0x31e 0x28b 0x28b V_BCNT_U32_B32 V_MBCNT_LO_U32_B32 V_MBCNT_HI_U32_B32: U32 = U32 U32;
         0x321 0x294 0x294 V_CVT_PK_NORM_I16_F32 (gfx9 V_CVT_PKNORM_I16_F32): PKI16 = F32 F32 | CLAMP;
         0x322 0x295 0x295 V_CVT_PK_NORM_U16_F32 (gfx9 V_CVT_PKNORM_U16_F32): PKU16 = F32 F32 | CLAMP;
         0x323 0x297 0x297 V_CVT_PK_U16_U32: PKU16 = U32 U32;
@@ -605,55 +560,41 @@ rows! {
         0x326 0x29c 0x29c V_ADD_NC_I32 (gfx9 V_ADD_I32): I32 = I32 I32 | CLAMP;
         0x327 0x280 0x280 V_ADD_F64 V_MUL_F64 V_MIN_F64 V_MAX_F64: F64 = F64 F64;
         0x32b 0x284 0x284 V_LDEXP_F64: F64 = F64 I32;
-        0x32c 0x285 0x285 V_MUL_LO_U32: U32 = U32 U32 | (gfx11 NO_DPP);
-        0x32d 0x286 0x286 V_MUL_HI_U32: U32 = U32 U32 | (gfx11 NO_DPP);
+        0x32c 0x285 0x285 V_MUL_LO_U32 V_MUL_HI_U32: U32 = U32 U32 | (gfx11 NO_DPP);
         0x32e 0x287 0x287 V_MUL_HI_I32: I32 = I32 I32 | (gfx11 NO_DPP);
         0x32f 0x292 0x292 V_TRIG_PREOP_F64: F64 = F64 B32;
-        0x338 _     _     V_LSHLREV_B16: B16 = U16 B16;
-        0x339 _     _     V_LSHRREV_B16: B16 = U16 B16;
+        0x338 _     _     V_LSHLREV_B16 V_LSHRREV_B16: B16 = U16 B16;
         0x33a _     _     V_ASHRREV_I16: I16 = U16 I16;
-        0x33c 0x28f 0x28f V_LSHLREV_B64: U64 = U32 U64;
-        0x33d 0x290 0x290 V_LSHRREV_B64: U64 = U32 U64;
+        0x33c 0x28f 0x28f V_LSHLREV_B64 V_LSHRREV_B64: U64 = U32 U64;
         0x33e 0x291 0x291 V_ASHRREV_I64: I64 = U32 I64;
         0x360 0x289 0x289 V_READLANE_B32: S32 = V32 LANE | (gfx11 NO_DPP);
         0x361 0x28a 0x28a V_WRITELANE_B32: V32 = S32 LANE | (gfx11 NO_DPP);
-        0x362 _     _     V_AND_B16: U16 = U16 U16;
-        0x363 _     _     V_OR_B16: U16 = U16 U16;
-        0x364 _     _     V_XOR_B16: U16 = U16 U16;
-        _     0x1c0 _     V_MAD_LEGACY_F32: F32 = F32 F32 F32;
-        _     0x1c1 _     V_MAD_F32: F32 = F32 F32 F32;
+        0x362 _     _     V_AND_B16 V_OR_B16 V_XOR_B16: U16 = U16 U16;
+        _     0x1c0 _     V_MAD_LEGACY_F32 V_MAD_F32: F32 = F32 F32 F32;
         _     0x1ea 0x1ea V_MAD_LEGACY_F16: F16 = F16 F16 F16;
         _     0x1eb 0x1eb V_MAD_LEGACY_U16: U16 = U16 U16 U16 | CLAMP;
         _     0x1ec 0x1ec V_MAD_LEGACY_I16: I16 = I16 I16 I16 | CLAMP;
-        _     0x1ee 0x1ee V_FMA_LEGACY_F16: F16 = F16 F16 F16;
-        _     0x1ef 0x1ef V_DIV_FIXUP_LEGACY_F16: F16 = F16 F16 F16;
+        _     0x1ee 0x1ee V_FMA_LEGACY_F16 V_DIV_FIXUP_LEGACY_F16: F16 = F16 F16 F16;
         _     0x1f0 0x1f0 V_CVT_PKACCUM_U8_F32: B32 = F32 B32 | CLAMP;
         _     0x203 0x203 V_MAD_F16: F16 = F16 F16 F16 | OP_SEL;
         _     _     0x208 V_LSHL_ADD_U64: U64 = U64 U32 U64;
-        _     _     0x2a2 V_CVT_PK_FP8_F32: PKF8 = F32 F32 | OP_SEL;
-        _     _     0x2a3 V_CVT_PK_BF8_F32: PKF8 = F32 F32 | OP_SEL;
-        _     _     0x2a4 V_CVT_SR_FP8_F32: PKF8 = F32 U32 | OP_SEL;
-        _     _     0x2a5 V_CVT_SR_BF8_F32: PKF8 = F32 U32 | OP_SEL;
+        _     _     0x2a2 V_CVT_PK_FP8_F32 V_CVT_PK_BF8_F32: PKF8 = F32 F32 | OP_SEL;
+        _     _     0x2a4 V_CVT_SR_FP8_F32 V_CVT_SR_BF8_F32: PKF8 = F32 U32 | OP_SEL;
     }
     Vop3Sd => {
         0x2fc 0x1e0 0x1e0 V_DIV_SCALE_F32: F32 MASK = F32 F32 F32 | (gfx11 NO_DPP);
         0x2fd 0x1e1 0x1e1 V_DIV_SCALE_F64: F64 MASK = F64 F64 F64;
         0x2fe 0x1e8 0x1e8 V_MAD_U64_U32: U64 MASK = U32 U32 U64 | CLAMP;
         0x2ff 0x1e9 0x1e9 V_MAD_I64_I32: I64 MASK = I32 I32 I64 | CLAMP;
-        0x300 _    _    V_ADD_CO_U32: U32 MASK = U32 U32 | CLAMP;
-        0x301 _    _    V_SUB_CO_U32: U32 MASK = U32 U32 | CLAMP;
-        0x302 _    _    V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
+        0x300 _    _    V_ADD_CO_U32 V_SUB_CO_U32 V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
     }
     Vop3p => {
         0x00 0x00 0x00 V_PK_MAD_I16: PKI16 = PKI16 PKI16 PKI16;
         0x01 0x01 0x01 V_PK_MUL_LO_U16: PKU16 = PKU16 PKU16;
-        0x02 0x02 0x02 V_PK_ADD_I16: PKI16 = PKI16 PKI16;
-        0x03 0x03 0x03 V_PK_SUB_I16: PKI16 = PKI16 PKI16;
-        0x04 0x04 0x04 V_PK_LSHLREV_B16: PKU16 = PKU16 PKU16;
-        0x05 0x05 0x05 V_PK_LSHRREV_B16: PKU16 = PKU16 PKU16;
+        0x02 0x02 0x02 V_PK_ADD_I16 V_PK_SUB_I16: PKI16 = PKI16 PKI16;
+        0x04 0x04 0x04 V_PK_LSHLREV_B16 V_PK_LSHRREV_B16: PKU16 = PKU16 PKU16;
         0x06 0x06 0x06 V_PK_ASHRREV_I16: PKI16 = PKU16 PKI16;
-        0x07 0x07 0x07 V_PK_MAX_I16: PKI16 = PKI16 PKI16;
-        0x08 0x08 0x08 V_PK_MIN_I16: PKI16 = PKI16 PKI16;
+        0x07 0x07 0x07 V_PK_MAX_I16 V_PK_MIN_I16: PKI16 = PKI16 PKI16;
         0x09 0x09 0x09 V_PK_MAD_U16: PKU16 = PKU16 PKU16 PKU16;
         0x0a 0x0a 0x0a V_PK_ADD_U16 V_PK_SUB_U16 V_PK_MAX_U16 V_PK_MIN_U16: PKU16 = PKU16 PKU16;
         0x0e 0x0e 0x0e V_PK_FMA_F16: PKF16 = PKF16 PKF16 PKF16;
@@ -665,12 +606,9 @@ rows! {
         0x19 0x2b 0x2b V_DOT8_U32_U4: U32 = B32 B32 U32;
         0x1a _    _    V_DOT2_F32_BF16: F32 = PKBF16 PKBF16 F32 | DPP;
         0x20 0x20 0x20 V_FMA_MIX_F32: F32 = MIX MIX MIX | (gfx11 DPP);
-        0x21 0x21 0x21 V_FMA_MIXLO_F16: B32 = MIX MIX MIX | (gfx11 DPP);
-        0x22 0x22 0x22 V_FMA_MIXHI_F16: B32 = MIX MIX MIX | (gfx11 DPP);
-        0x40 _    _    V_WMMA_F32_16X16X16_F16: ACC = V256 V256 ACC | PLAIN;
-        0x41 _    _    V_WMMA_F32_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN;
-        0x42 _    _    V_WMMA_F16_16X16X16_F16: ACC = V256 V256 ACC | PLAIN OP_SEL;
-        0x43 _    _    V_WMMA_BF16_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN OP_SEL;
+        0x21 0x21 0x21 V_FMA_MIXLO_F16 V_FMA_MIXHI_F16: B32 = MIX MIX MIX | (gfx11 DPP);
+        0x40 _    _    V_WMMA_F32_16X16X16_F16 V_WMMA_F32_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN;
+        0x42 _    _    V_WMMA_F16_16X16X16_F16 V_WMMA_BF16_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN OP_SEL;
         0x44 _    _    V_WMMA_I32_16X16X16_IU8: ACC = V128 V128 ACC;
         0x45 _    _    V_WMMA_I32_16X16X16_IU4: ACC = V64 V64 ACC;
         _    0x26 0x26 V_DOT2_I32_I16: I32 = PKI16 PKI16 I32;
@@ -678,25 +616,11 @@ rows! {
         _    0x28 0x28 V_DOT4_I32_I8: I32 = B32 B32 I32;
         _    0x2a 0x2a V_DOT8_I32_I4: I32 = B32 B32 I32;
         _    0x30 0x30 V_PK_FMA_F32: PKF32 = PKF32 PKF32 PKF32;
-        _    0x31 0x31 V_PK_MUL_F32: PKF32 = PKF32 PKF32;
-        _    0x32 0x32 V_PK_ADD_F32: PKF32 = PKF32 PKF32;
+        _    0x31 0x31 V_PK_MUL_F32 V_PK_ADD_F32: PKF32 = PKF32 PKF32;
         _    0x33 0x33 V_PK_MOV_B32: PKB32 = PKB32 PKB32;
     }
     Vopd => {
-        0x00 _    _    V_DUAL_FMAC_F32: F32 = F32 F32;
-        0x01 _    _    V_DUAL_FMAAK_F32: F32 = F32 F32 K32;
-        0x02 _    _    V_DUAL_FMAMK_F32: F32 = F32 K32 F32;
-        0x03 _    _    V_DUAL_MUL_F32 V_DUAL_ADD_F32 V_DUAL_SUB_F32 V_DUAL_SUBREV_F32
-                       V_DUAL_MUL_DX9_ZERO_F32: F32 = F32 F32;
-        0x08 _    _    V_DUAL_MOV_B32: B32 = B32;
-        0x09 _    _    V_DUAL_CNDMASK_B32: B32 = B32 B32 MASK;
-        0x0a _    _    V_DUAL_MAX_F32: F32 = F32 F32;
-        0x0b _    _    V_DUAL_MIN_F32: F32 = F32 F32;
-        0x0c _    _    V_DUAL_DOT2ACC_F32_F16: F32 = PKF16 PKF16;
-        0x0d _    _    V_DUAL_DOT2ACC_F32_BF16: F32 = PKBF16 PKBF16;
-        0x10 _    _    V_DUAL_ADD_NC_U32: U32 = U32 U32;
-        0x11 _    _    V_DUAL_LSHLREV_B32: B32 = B32 B32;
-        0x12 _    _    V_DUAL_AND_B32: B32 = B32 B32;
+        0x0d _    _    V_DOT2ACC_F32_BF16: F32 = PKBF16 PKBF16;
     }
     Mai => {
         _    _    0x3e V_MFMA_F32_16X16X8_XF32: AV128 = AV64 AV64 AV128 | PLAIN;
@@ -756,8 +680,7 @@ rows! {
         0x0f 0x0f 0x0f DS_STORE_2ADDR_STRIDE64_B32 (gfx9 DS_WRITE2ST64_B32): = B32 B32 B32 | TWO_OFFSETS;
         0x10 0x10 0x10 DS_CMPSTORE_B32 (gfx9 DS_CMPST_B32): = B32 B32 B32;
         0x11 0x11 0x11 DS_CMPSTORE_F32 (gfx9 DS_CMPST_F32): = B32 B32 B32;
-        0x12 0x12 0x12 DS_MIN_F32: = B32 B32;
-        0x13 0x13 0x13 DS_MAX_F32: = B32 B32;
+        0x12 0x12 0x12 DS_MIN_F32 DS_MAX_F32: = B32 B32;
         0x15 0x15 0x15 DS_ADD_F32: = B32 B32;
         0x18 0x98 0x98 DS_GWS_SEMA_RELEASE_ALL: = | GDS;
         0x19 0x99 0x99 DS_GWS_INIT: = B32 | GDS;
@@ -776,8 +699,7 @@ rows! {
         0x2f 0x2f 0x2f DS_STOREXCHG_2ADDR_STRIDE64_RTN_B32 (gfx9 DS_WRXCHG2ST64_RTN_B32): B64 = B32 B32 B32 | TWO_OFFSETS;
         0x30 0x30 0x30 DS_CMPSTORE_RTN_B32 (gfx9 DS_CMPST_RTN_B32): B32 = B32 B32 B32;
         0x31 0x31 0x31 DS_CMPSTORE_RTN_F32 (gfx9 DS_CMPST_RTN_F32): B32 = B32 B32 B32;
-        0x32 0x32 0x32 DS_MIN_RTN_F32: B32 = B32 B32;
-        0x33 0x33 0x33 DS_MAX_RTN_F32: B32 = B32 B32;
+        0x32 0x32 0x32 DS_MIN_RTN_F32 DS_MAX_RTN_F32: B32 = B32 B32;
         0x34 0x34 0x34 DS_WRAP_RTN_B32: B32 = B32 B32 B32;
         0x35 0x3d 0x3d DS_SWIZZLE_B32: B32 = B32;
         0x36 0x36 0x36 DS_LOAD_B32 (gfx9 DS_READ_B32): B32 = B32;
@@ -787,8 +709,7 @@ rows! {
         0x3a 0x3a 0x3a DS_LOAD_U8 (gfx9 DS_READ_U8): B32 = B32;
         0x3b 0x3b 0x3b DS_LOAD_I16 (gfx9 DS_READ_I16): B32 = B32;
         0x3c 0x3c 0x3c DS_LOAD_U16 (gfx9 DS_READ_U16): B32 = B32;
-        0x3d 0xbd 0xbd DS_CONSUME: B32 =;
-        0x3e 0xbe 0xbe DS_APPEND: B32 =;
+        0x3d 0xbd 0xbd DS_CONSUME DS_APPEND: B32 =;
         0x3f _    _    DS_ORDERED_COUNT: B32 = B32 | GDS;
         0x40 0x40 0x40 DS_ADD_U64 DS_SUB_U64 DS_RSUB_U64 DS_INC_U64 DS_DEC_U64 DS_MIN_I64 DS_MAX_I64 DS_MIN_U64
                        DS_MAX_U64 DS_AND_B64 DS_OR_B64 DS_XOR_B64: = B32 B64;
@@ -798,8 +719,7 @@ rows! {
         0x4f 0x4f 0x4f DS_STORE_2ADDR_STRIDE64_B64 (gfx9 DS_WRITE2ST64_B64): = B32 B64 B64 | TWO_OFFSETS;
         0x50 0x50 0x50 DS_CMPSTORE_B64 (gfx9 DS_CMPST_B64): = B32 B64 B64;
         0x51 0x51 0x51 DS_CMPSTORE_F64 (gfx9 DS_CMPST_F64): = B32 B64 B64;
-        0x52 0x52 0x52 DS_MIN_F64: = B32 B64;
-        0x53 0x53 0x53 DS_MAX_F64: = B32 B64;
+        0x52 0x52 0x52 DS_MIN_F64 DS_MAX_F64: = B32 B64;
         0x60 0x60 0x60 DS_ADD_RTN_U64 DS_SUB_RTN_U64 DS_RSUB_RTN_U64 DS_INC_RTN_U64 DS_DEC_RTN_U64 DS_MIN_RTN_I64
                        DS_MAX_RTN_I64 DS_MIN_RTN_U64 DS_MAX_RTN_U64 DS_AND_RTN_B64 DS_OR_RTN_B64
                        DS_XOR_RTN_B64: B64 = B32 B64;
@@ -809,14 +729,12 @@ rows! {
         0x6f 0x6f 0x6f DS_STOREXCHG_2ADDR_STRIDE64_RTN_B64 (gfx9 DS_WRXCHG2ST64_RTN_B64): B128 = B32 B64 B64 | TWO_OFFSETS;
         0x70 0x70 0x70 DS_CMPSTORE_RTN_B64 (gfx9 DS_CMPST_RTN_B64): B64 = B32 B64 B64;
         0x71 0x71 0x71 DS_CMPSTORE_RTN_F64 (gfx9 DS_CMPST_RTN_F64): B64 = B32 B64 B64;
-        0x72 0x72 0x72 DS_MIN_RTN_F64: B64 = B32 B64;
-        0x73 0x73 0x73 DS_MAX_RTN_F64: B64 = B32 B64;
+        0x72 0x72 0x72 DS_MIN_RTN_F64 DS_MAX_RTN_F64: B64 = B32 B64;
         0x76 0x76 0x76 DS_LOAD_B64 (gfx9 DS_READ_B64): B64 = B32;
         0x77 0x77 0x77 DS_LOAD_2ADDR_B64 (gfx9 DS_READ2_B64): B128 = B32 | TWO_OFFSETS;
         0x78 0x78 0x78 DS_LOAD_2ADDR_STRIDE64_B64 (gfx9 DS_READ2ST64_B64): B128 = B32 | TWO_OFFSETS;
         0x79 0x35 0x35 DS_ADD_RTN_F32: B32 = B32 B32;
-        0x7a _    _    DS_ADD_GS_REG_RTN: B64 = NONE B32 | GDS;
-        0x7b _    _    DS_SUB_GS_REG_RTN: B64 = NONE B32 | GDS;
+        0x7a _    _    DS_ADD_GS_REG_RTN DS_SUB_GS_REG_RTN: B64 = NONE B32 | GDS;
         0x7e 0x7e 0x7e DS_CONDXCHG32_RTN_B64: B64 = B32 B64;
         0xa0 0x54 0x54 DS_STORE_B8_D16_HI (gfx9 DS_WRITE_B8_D16_HI): = B32 B32;
         0xa1 0x55 0x55 DS_STORE_B16_D16_HI (gfx9 DS_WRITE_B16_D16_HI): = B32 B32;
@@ -829,19 +747,16 @@ rows! {
         0xad _    _    DS_BVH_STACK_RTN_B32: B32 = B32 B32 B128 | LDS;
         0xb0 0x1d 0x1d DS_STORE_ADDTID_B32 (gfx9 DS_WRITE_ADDTID_B32): = NONE B32;
         0xb1 0xb6 0xb6 DS_LOAD_ADDTID_B32 (gfx9 DS_READ_ADDTID_B32): B32 =;
-        0xb2 0x3e 0x3e DS_PERMUTE_B32: B32 = B32 B32 | LDS;
-        0xb3 0x3f 0x3f DS_BPERMUTE_B32: B32 = B32 B32 | LDS;
+        0xb2 0x3e 0x3e DS_PERMUTE_B32 DS_BPERMUTE_B32: B32 = B32 B32 | LDS;
         0xde 0xde 0xde DS_STORE_B96 (gfx9 DS_WRITE_B96): = B32 B96;
         0xdf 0xdf 0xdf DS_STORE_B128 (gfx9 DS_WRITE_B128): = B32 B128;
         0xfe 0xfe 0xfe DS_LOAD_B96 (gfx9 DS_READ_B96): B96 = B32;
         0xff 0xff 0xff DS_LOAD_B128 (gfx9 DS_READ_B128): B128 = B32;
         _    0x14 0x14 DS_NOP: =;
-        _    _    0x17 DS_PK_ADD_F16: = B32 B32;
-        _    _    0x18 DS_PK_ADD_BF16: = B32 B32;
+        _    _    0x17 DS_PK_ADD_F16 DS_PK_ADD_BF16: = B32 B32;
         _    0x5c 0x5c DS_ADD_F64: = B32 B64;
         _    0x7c 0x7c DS_ADD_RTN_F64: B64 = B32 B64;
-        _    _    0xb7 DS_PK_ADD_RTN_F16: B32 = B32 B32;
-        _    _    0xb8 DS_PK_ADD_RTN_BF16: B32 = B32 B32;
+        _    _    0xb7 DS_PK_ADD_RTN_F16 DS_PK_ADD_RTN_BF16: B32 = B32 B32;
     }
     Flat Global Scratch Mubuf(gfx9) => {
         0x10 0x10 0x10 LOAD_U8 (gfx9 LOAD_UBYTE): B32 = ADDRESS;
@@ -895,11 +810,8 @@ rows! {
         0x4c 0x6b 0x6b ATOMIC_INC_U64 (gfx9 ATOMIC_INC_X2): B64 = ADDRESS B64;
         0x4d 0x6c 0x6c ATOMIC_DEC_U64 (gfx9 ATOMIC_DEC_X2): B64 = ADDRESS B64;
         0x50 _    _    ATOMIC_CMPSWAP_F32: B32 = ADDRESS B64;
-        0x51 _    _    ATOMIC_MIN_F32: B32 = ADDRESS B32;
-        0x52 _    _    ATOMIC_MAX_F32: B32 = ADDRESS B32;
-        _    0x4f 0x4f ATOMIC_ADD_F64: B64 = ADDRESS B64;
-        _    0x50 0x50 ATOMIC_MIN_F64: B64 = ADDRESS B64;
-        _    0x51 0x51 ATOMIC_MAX_F64: B64 = ADDRESS B64;
+        0x51 _    _    ATOMIC_MIN_F32 ATOMIC_MAX_F32: B32 = ADDRESS B32;
+        _    0x4f 0x4f ATOMIC_ADD_F64 ATOMIC_MIN_F64 ATOMIC_MAX_F64: B64 = ADDRESS B64;
         _    _    0x52 ATOMIC_PK_ADD_BF16: B32 = ADDRESS B32;
     }
     Global => {
@@ -917,28 +829,23 @@ rows! {
         _    _    0x2a LOAD_LDS_B32 (gfx9 LOAD_LDS_DWORD): = ADDRESS | TO_LDS;
     }
     Mubuf => {
-        0x2b _    _    GL0_INV: =;
-        0x2c _    _    GL1_INV: =;
+        0x2b _    _    GL0_INV GL1_INV: =;
         _    0x28 0x28 WBL2: =;
         _    0x29 _    INVL2: =;
         _    _    0x29 INV: =;
-        _    0x3e _    WBINVL1: =;
-        _    0x3f _    WBINVL1_VOL: =;
+        _    0x3e _    WBINVL1 WBINVL1_VOL: =;
     }
 }
 
-// Operations with a row above, for gfx11, which have another format or other operands in gfx9.
+// Operations with a row above, which have another format or other operands in gfx9, or also the format VOPD.
 rows! {
     OTHERS
     Vop2 => {
-        _    0x19 0x19 V_ADD_CO_U32: U32 MASK = U32 U32 | CLAMP;
-        _    0x1a 0x1a V_SUB_CO_U32: U32 MASK = U32 U32 | CLAMP;
-        _    0x1b 0x1b V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
+        _    0x19 0x19 V_ADD_CO_U32 V_SUB_CO_U32 V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
         _    0x26 0x26 V_ADD_NC_U16 (gfx9 V_ADD_U16): U16 = U16 U16 | CLAMP;
         _    0x27 0x27 V_SUB_NC_U16 (gfx9 V_SUB_U16): U16 = U16 U16 | CLAMP;
         _    0x29 0x29 V_MUL_LO_U16: U16 = U16 U16;
-        _    0x2a 0x2a V_LSHLREV_B16: B16 = U16 B16;
-        _    0x2b 0x2b V_LSHRREV_B16: B16 = U16 B16;
+        _    0x2a 0x2a V_LSHLREV_B16 V_LSHRREV_B16: B16 = U16 B16;
         _    0x2c 0x2c V_ASHRREV_I16: I16 = U16 I16;
         _    0x2f 0x2f V_MAX_U16: U16 = U16 U16;
         _    0x30 0x30 V_MAX_I16: I16 = I16 I16;
@@ -946,12 +853,23 @@ rows! {
         _    0x32 0x32 V_MIN_I16: I16 = I16 I16;
     }
     Vopc => {
-        _    0x14 0x14 V_CMP_CLASS_F16: MASK = F16 U32 | PLAIN;
-        _    0x15 0x15 V_CMPX_CLASS_F16: MASK = F16 U32 | PLAIN;
+        _    0x14 0x14 V_CMP_CLASS_F16 V_CMPX_CLASS_F16: MASK = F16 U32 | PLAIN;
     }
     Vop3 => {
         _     0x296 0x296 V_CVT_PK_RTZ_F16_F32 (gfx9 V_CVT_PKRTZ_F16_F32): PKF16 = F32 F32;
         _     0x2a1 0x2a1 V_MUL_DX9_ZERO_F32 (gfx9 V_MUL_LEGACY_F32): F32 = F32 F32;
+    }
+    Vopd => {
+        0x00 _    _    V_FMAC_F32: F32 = F32 F32;
+        0x01 _    _    V_FMAAK_F32: F32 = F32 F32 K32;
+        0x02 _    _    V_FMAMK_F32: F32 = F32 K32 F32;
+        0x03 _    _    V_MUL_F32 V_ADD_F32 V_SUB_F32 V_SUBREV_F32 V_MUL_DX9_ZERO_F32: F32 = F32 F32;
+        0x08 _    _    V_MOV_B32: B32 = B32;
+        0x09 _    _    V_CNDMASK_B32: B32 = B32 B32 MASK;
+        0x0a _    _    V_MAX_F32 V_MIN_F32: F32 = F32 F32;
+        0x0c _    _    V_DOT2ACC_F32_F16: F32 = PKF16 PKF16;
+        0x10 _    _    V_ADD_NC_U32: U32 = U32 U32;
+        0x11 _    _    V_LSHLREV_B32 V_AND_B32: B32 = B32 B32;
     }
     Flat => {
         0x56 _    0x4d ATOMIC_ADD_F32: B32 = ADDRESS B32;

@@ -62,20 +62,17 @@ impl Spec {
             matches!(self.dst[0], Kind::MASK | Kind::EXEC) && self.src[0].is_float();
         self.format == Encoding::Vop3p || self.dst[0].is_float() || compares_floats
     }
+    /// Whether an operand has more than 32 bits.
+    pub fn has_wide_operand(&self) -> bool {
+        let mut kinds = self.dst.iter().chain(&self.src);
+        kinds.any(|&kind| kind != Kind::MASK && kind.bits(32) > 32)
+    }
     /// Whether source 0 can have DPP.
     pub fn has_dpp(&self) -> bool {
-        let wide = |kinds: &[Kind]| {
-            kinds
-                .iter()
-                .any(|&kind| kind != Kind::MASK && kind.bits(32) > 32)
-        };
         if self.has(flag::DPP) {
             return true;
         }
-        self.format != Encoding::Vop3p
-            && !self.has(flag::NO_DPP)
-            && !wide(&self.dst)
-            && !wide(&self.src)
+        self.format != Encoding::Vop3p && !self.has(flag::NO_DPP) && !self.has_wide_operand()
     }
     /// Whether SDWA can sign-extend source `i`: not a float, and not the 8-bit floats of a conversion.
     pub fn has_sext(&self, i: usize) -> bool {
@@ -90,13 +87,7 @@ impl Spec {
     }
     /// Whether VOP1, VOP2 or VOPC of gfx9 can have SDWA.
     pub fn has_sdwa(&self) -> bool {
-        let wide = |kinds: &[Kind]| {
-            kinds
-                .iter()
-                .any(|&kind| kind != Kind::MASK && kind.bits(32) > 32)
-        };
-        let narrow = !wide(&self.dst) && !wide(&self.src);
-        self.has(flag::SDWA) || narrow && !self.has(flag::NO_SDWA)
+        self.has(flag::SDWA) || !self.has_wide_operand() && !self.has(flag::NO_SDWA)
     }
     /// DS: whether there are two offsets.
     pub fn has_two_offsets(&self) -> bool {

@@ -174,7 +174,7 @@ fn no_operation_panics() {
             let mut pick = || Operand(codes[random.next() as usize % codes.len()]);
             let (dst, dst2, src) = (pick(), pick(), [pick(), pick(), pick()]);
             let dual = Dual {
-                op: V_DUAL_FMAC_F32,
+                op: V_FMAC_F32,
                 dst: pick(),
                 src: [pick(), pick(), pick()],
             };
@@ -217,7 +217,7 @@ fn no_operation_panics() {
     }
 }
 
-/// Operations of gfx9 that the decoder knows, but the model does not execute. clang does not generate the ones of f16 with
+/// Operations of gfx9 that the decoder knows, but the model does not execute. clang does not generate f16 operations with
 /// separate rounding steps (MAD, MAC), because denormals are enabled. The others need builtins.
 const NOT_MODELLED: &[Op] = &[
     V_EXP_LEGACY_F32,

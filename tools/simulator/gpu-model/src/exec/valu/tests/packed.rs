@@ -133,11 +133,11 @@ fn both_halves_of_vopd_read_before_either_writes() {
         dst: v(4),
         src: [v(5), Operand::NONE, Operand::NONE],
         dual: Some(Dual {
-            op: V_DUAL_ADD_NC_U32,
+            op: V_ADD_NC_U32,
             dst: v(5),
             src: [v(4), v(4), Operand::NONE],
         }),
-        ..inst(V_DUAL_MOV_B32)
+        ..inst(V_MOV_B32)
     };
     assert_eq!(execute(&mut wave, &swap), Ok(()));
     assert_eq!((wave.vgpr[4][0], wave.vgpr[5][0]), (5, 6));
@@ -149,11 +149,11 @@ fn both_halves_of_vopd_read_before_either_writes() {
         literal: 10f32.to_bits(),
         src: [v(4), Operand::LITERAL, v(8)],
         dual: Some(Dual {
-            op: V_DUAL_FMAAK_F32,
+            op: V_FMAAK_F32,
             dst: v(1),
             src: [v(4), v(8), Operand::LITERAL],
         }),
-        ..inst(V_DUAL_FMAMK_F32)
+        ..inst(V_FMAMK_F32)
     };
     assert_eq!(execute(&mut wave, &both), Ok(()));
     assert_eq!(f32::from_bits(wave.vgpr[0][0]), 23.0);
@@ -167,9 +167,10 @@ fn vopd_multiply_add_and_minimum() {
     let mut wave = wave(32);
     load(&mut wave, &[0x40000000, 0x40400000]);
     wave.vgpr[0] = [0x3f800000; 64];
-    let mut both = inst(V_DUAL_FMAC_F32);
+    let mut both = inst(V_FMAC_F32);
+    both.enc = Encoding::Vopd;
     both.dual = Some(Dual {
-        op: V_DUAL_MIN_F32,
+        op: V_MIN_F32,
         dst: Operand::vgpr(1),
         src: [Operand::vgpr(4), Operand::vgpr(8), Operand::NONE],
     });
@@ -182,9 +183,9 @@ fn vopd_dot_product_of_bf16() {
     let mut wave = wave(32);
     load(&mut wave, &[0x4000_3f80, 0x4040_4000]);
     wave.vgpr[0] = [0x3f800000; 64];
-    let mut dot = inst(V_DUAL_DOT2ACC_F32_BF16);
+    let mut dot = inst(V_DOT2ACC_F32_BF16);
     dot.dual = Some(Dual {
-        op: V_DUAL_LSHLREV_B32,
+        op: V_LSHLREV_B32,
         dst: Operand::vgpr(1),
         src: [Operand(129), Operand::vgpr(4), Operand::NONE],
     });
