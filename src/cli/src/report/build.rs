@@ -496,36 +496,24 @@ fn kernels(
         let own = counted.remove(symbol).unwrap_or_default();
         let traced = traced.remove(symbol).unwrap_or_default();
         let calls = Calls::assign(&own, functions, &traced);
-        let name = naming.shown(symbol);
-        let rest = [&calls.others, &calls.ambiguous];
-        let rows = own.len() + rest.iter().filter(|calls| !calls.is_empty()).count();
-        let kernel =
-            |name, function, own| kernel(symbol, name, function, functions, traces.len(), own);
+        let kernel = |function, own| {
+            let name = naming.shown(symbol);
+            kernel(symbol, name, function, functions, traces.len(), own)
+        };
         for (&index, own) in own.iter().zip(&calls.own) {
-            let function = &functions[index];
-            let path = files[function.file].location();
-            let file = path.rsplit('/').next().unwrap_or(path);
-            let name = match rows {
-                1 => name.clone(),
-                _ => format!("{name} ({file}:{})", function.line),
-            };
-            kernels.push(kernel(name, Some(index), own.as_ref()));
+            kernels.push(kernel(Some(index), own.as_ref()));
         }
         if !calls.others.is_empty() {
-            let name = match rows {
-                1 => name.clone(),
-                _ => format!("{name} (in other code objects)"),
-            };
-            kernels.push(kernel(name, None, Some(&calls.others)));
+            kernels.push(kernel(None, Some(&calls.others)));
         }
         if !calls.ambiguous.is_empty() {
-            let name = format!("{name} (calls of all kernels of this name)");
             kernels.push(Kernel {
                 state: KernelState::Ambiguous,
-                ..kernel(name, None, Some(&calls.ambiguous))
+                ..kernel(None, Some(&calls.ambiguous))
             });
         }
     }
+    tell_apart(&mut kernels, functions, files);
     kernels.sort_by_cached_key(|kernel| {
         let mut own = Ratio::default();
         if let Some(function) = kernel.function {
@@ -547,6 +535,31 @@ fn kernels(
         )
     });
     kernels
+}
+
+/// Adds to names that several kernels have which kernel it is. Their symbols may differ: CUDA's linker gives internal kernels of
+/// several files one each.
+fn tell_apart(kernels: &mut [Kernel], functions: &[FunctionCoverage], files: &[File]) {
+    let (mut names, mut symbols) = (HashMap::new(), HashMap::new());
+    for kernel in &*kernels {
+        *names.entry(kernel.name.clone()).or_insert(0) += 1;
+        *symbols.entry(kernel.symbol.clone()).or_insert(0) += 1;
+    }
+    for kernel in kernels {
+        let which = match kernel.function.map(|index| &functions[index]) {
+            _ if kernel.state == KernelState::Ambiguous => {
+                "calls of all kernels of this name".to_owned()
+            }
+            Some(function) if names[&kernel.name] > 1 => {
+                let path = files[function.file].location();
+                let file = path.rsplit('/').next().unwrap_or(path);
+                format!("{file}:{}", function.line)
+            }
+            None if symbols[&kernel.symbol] > 1 => "in other code objects".to_owned(),
+            _ => continue,
+        };
+        kernel.name = format!("{} ({which})", kernel.name);
+    }
 }
 
 /// A kernel in a trace.

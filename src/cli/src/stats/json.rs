@@ -91,7 +91,6 @@ struct Line<'a> {
     /// The kernel, function, direction or message.
     name: &'a str,
     /// The build ID of a kernel's code object in hexadecimal. Kernels with the same name in several code objects have several rows.
-    #[serde(skip_serializing_if = "Option::is_none")]
     build_id: Option<&'a str>,
     /// A kernel with which HIP copies or fills.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
