@@ -218,12 +218,6 @@ fn scoped(options: &Options, flags: &[&str]) -> Vec<String> {
     scoped.map(str::to_owned).collect()
 }
 
-/// LLVM's options for a flag per block: it is one byte, and tested before it is written.
-const FLAGS_ONLY: [&str; 2] = [
-    "-enable-single-byte-coverage",
-    "-conditional-counter-update",
-];
-
 fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
     let kind = clang.instrumentation()?;
     let (raw_version, samples) = (kind.raw_version, kind.samples);
@@ -252,7 +246,9 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     }
     if options.only_ran() && !options.link {
         // As options of LLVM for the device alone, clang would pass them to lld, too, which does not know them.
-        let pairs = FLAGS_ONLY.iter().flat_map(|option| ["-mllvm", option]);
+        let pairs = options::FLAGS_ONLY
+            .iter()
+            .flat_map(|option| ["-mllvm", option]);
         flags.extend(pairs.flat_map(|part| ["-Xclang".to_owned(), part.to_owned()]));
     }
     flags.extend(device_runtime(options, clang, kind)?);

@@ -2,7 +2,7 @@
 //! itself, and nothing is linked on the device: the device side of the profile runtime is a header
 //! (src/device/device-rt/cuda.h).
 
-use super::options::Options;
+use super::options::{FLAGS_ONLY, Options};
 use super::usable_profile;
 use crate::clang::{Clang, offload_flags};
 use crate::console::Console;
@@ -148,7 +148,7 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
         flags.extend(["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"].map(String::from));
     }
     if options.only_ran() {
-        let options = super::FLAGS_ONLY.map(|option| format!("-mllvm={option}"));
+        let options = FLAGS_ONLY.map(|option| format!("-mllvm={option}"));
         flags.extend(
             options
                 .into_iter()

@@ -63,6 +63,12 @@ pub struct Options {
     pub llvm: llvm::Options,
 }
 
+/// LLVM's options for a flag per block: it is one byte, and tested before it is written.
+pub const FLAGS_ONLY: [&str; 2] = [
+    "-enable-single-byte-coverage",
+    "-conditional-counter-update",
+];
+
 /// What coverage records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Coverage {
