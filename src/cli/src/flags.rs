@@ -28,15 +28,8 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         flags.push(plugin("hoist", &clang)?);
     }
     let instruments = options.purpose.pgo_use.is_none();
-    let compiles = clang.major >= OLDEST_WITH_PLUGINS && !options.link;
-    if options.only_ran() {
-        if compiles {
-            match plugin("coverage", &clang) {
-                Ok(flag) => flags.push(flag),
-                Err(error) => console.warn(format!("kernels will run slower: {error:#}")),
-            }
-        }
-    } else if instruments && compiles && !options.cuda && !options.no_compact {
+    let has_plugin = clang.major >= OLDEST_WITH_PLUGINS && !options.cuda && !options.link;
+    if instruments && has_plugin && !options.no_compact && !options.only_ran() {
         match compact(&clang) {
             Ok(flag) => flags.push(flag),
             Err(error) => console.warn(format!(

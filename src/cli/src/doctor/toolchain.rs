@@ -125,22 +125,20 @@ fn compiler(
         findings.extend(device_libraries(&clang));
     }
     if clang.major >= OLDEST_WITH_PLUGINS {
-        let plugins = [("hoist", "--hoist"), ("coverage", "--coverage=ran")];
-        findings.extend(plugins.map(|(name, option)| plugin(&clang, name, option)));
+        findings.push(hoist(&clang));
     }
     Ok(findings)
 }
 
-/// The plugin with which an option of `devprof flags` is possible, or costs less.
-fn plugin(clang: &Clang, name: &'static str, option: &str) -> Finding {
-    match Component::Plugin(name, clang.major).find() {
+fn hoist(clang: &Clang) -> Finding {
+    match Component::Plugin("hoist", clang.major).find() {
         Ok(path) => CLANG.ok(format!(
-            "devprof's plugin for `devprof flags {option}`, {}",
+            "devprof's plugin for `devprof flags --hoist`, {}",
             path.display()
         )),
         Err(_) => CLANG.warning(
-            format!("optional: no plugin for `devprof flags {option}`"),
-            build_plugin(name, &clang.path, clang.major),
+            "optional: no plugin for `devprof flags --hoist`",
+            build_plugin("hoist", &clang.path, clang.major),
         ),
     }
 }
