@@ -1,0 +1,722 @@
+// A pass plugin for clang (-fpass-plugin=) for device code with byte coverage (-enable-single-byte-coverage): a function keeps its
+// flags in registers, and writes those that are not in memory yet where it ends. README.md has the rules.
+//
+// A flag is a byte that LLVM's code sets to 0 in each block of the source code; before, it is 0xff. This plugin
+//
+// 1. replaces the stores by calls (marks) before the code is optimized,
+// 2. moves marks in front of branches, so that they do not keep LLVM from making selects,
+// 3. replaces the marks by code when functions are inlined.
+#include "updates.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/PostDominators.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
+
+using namespace llvm;
+using namespace llvm::PatternMatch;
+
+namespace {
+
+// Stands for LLVM's store to a flag: (flag, whether the block is entered). No code calls it in the end.
+constexpr StringLiteral Mark = "__devprof_mark_covered";
+
+// How often a flag is not in memory yet, as weights of branches.
+constexpr uint32_t Seldom = 1, Often = 2000;
+
+bool isGpu(const Module &M) { return M.getTargetTriple().isAMDGCN() || M.getTargetTriple().isNVPTX(); }
+
+struct Flag {
+    GlobalVariable *Array;
+    unsigned Index;
+    bool operator==(const Flag &Other) const { return Array == Other.Array && Index == Other.Index; }
+};
+
+// The flag at a constant address.
+std::optional<Flag> flagAt(Value *Pointer, const DataLayout &Layout) {
+    APInt Offset(64, 0);
+    auto *Array = dyn_cast<GlobalVariable>(Pointer->stripAndAccumulateConstantOffsets(Layout, Offset, true));
+    auto *Type = Array ? dyn_cast<ArrayType>(Array->getValueType()) : nullptr;
+    if (!Type || !Array->getName().starts_with("__profc_") || !Type->getElementType()->isIntegerTy(8) ||
+        Offset.uge(Type->getNumElements()))
+        return {};
+    return Flag{Array, unsigned(Offset.getZExtValue())};
+}
+
+CallInst *markIn(Instruction &I) {
+    auto *Call = dyn_cast<CallInst>(&I);
+    Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+    return Callee && Callee->getName() == Mark ? Call : nullptr;
+}
+
+// ---- Marks.
+
+// With -conditional-counter-update, LLVM tests the flag, and the store is in a block of its own. Returns the load of the test.
+LoadInst *testOf(StoreInst &Store) {
+    BasicBlock *Block = Store.getParent(), *Before = Block->getSinglePredecessor();
+    auto *Branch = Before ? dyn_cast<CondBrInst>(Before->getTerminator()) : nullptr;
+    Value *Tested;
+    if (!Branch || &Block->front() != &Store || !isa<UncondBrInst>(Store.getNextNode()) ||
+        !match(Branch->getCondition(), m_SpecificICmp(Branch->getSuccessor(0) == Block ? ICmpInst::ICMP_NE : ICmpInst::ICMP_EQ,
+                                                      m_Value(Tested), m_Zero())))
+        return nullptr;
+    auto *Load = dyn_cast<LoadInst>(Tested);
+    return Load && Load->getParent() == Before && Load->getPointerOperand() == Store.getPointerOperand() ? Load : nullptr;
+}
+
+struct MarkFlags : PassInfoMixin<MarkFlags> {
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) { return mark(M) ? PreservedAnalyses::none() : PreservedAnalyses::all(); }
+    static bool isRequired() { return true; }
+
+    static bool mark(Module &M) {
+        bool Changed = false;
+        for (Function &F : M)
+            Changed |= isGpu(M) && mark(F);
+        return Changed;
+    }
+
+private:
+    static bool mark(Function &F) {
+        SmallVector<StoreInst *> Stores;
+        for (Instruction &I : instructions(F)) {
+            auto *Store = dyn_cast<StoreInst>(&I);
+            if (Store && Store->isSimple() && match(Store->getValueOperand(), m_ZeroInt()) &&
+                Store->getValueOperand()->getType()->isIntegerTy(8) && flagAt(Store->getPointerOperand(), F.getDataLayout()))
+                Stores.push_back(Store);
+        }
+        bool RemovesBlocks = false;
+        for (StoreInst *Store : Stores) {
+            LoadInst *Test = testOf(*Store);
+            insert(Test ? cast<Instruction>(Test) : Store, Store->getPointerOperand());
+            if (Test) {
+                auto *Branch = cast<CondBrInst>(Test->getParent()->getTerminator());
+                Branch->setCondition(ConstantInt::getBool(F.getContext(), Branch->getSuccessor(0) != Store->getParent()));
+                RemovesBlocks |= ConstantFoldTerminator(Test->getParent(), true);
+            } else {
+                Store->eraseFromParent();
+            }
+        }
+        if (RemovesBlocks)
+            removeUnreachableBlocks(F);
+        return !Stores.empty();
+    }
+
+    static void insert(Instruction *Before, Value *Pointer) {
+        Module &M = *Before->getModule();
+        IRBuilder<> Here(Before);
+        FunctionCallee Callee = M.getOrInsertFunction(Mark, Here.getVoidTy(), Here.getPtrTy(), Here.getInt1Ty());
+        auto *Declared = cast<Function>(Callee.getCallee());
+        for (auto Kind : {Attribute::NoUnwind, Attribute::WillReturn, Attribute::NoCallback, Attribute::NoSync, Attribute::NoFree})
+            Declared->addFnAttr(Kind);
+        Declared->setMemoryEffects(MemoryEffects::inaccessibleMemOnly(ModRefInfo::Mod));
+        CallInst *Call = Here.CreateCall(
+            Callee, {ConstantExpr::getPointerBitCastOrAddrSpaceCast(cast<Constant>(Pointer), Here.getPtrTy()), Here.getTrue()});
+        // Two marks do not become one whose flag depends on where the lane comes from.
+        Call->addFnAttr(Attribute::NoMerge);
+    }
+};
+
+struct MoveMarks : PassInfoMixin<MoveMarks> {
+    PreservedAnalyses run(Function &F, FunctionAnalysisManager &Analyses) {
+        if (F.isDeclaration() || !F.getParent()->getFunction(Mark))
+            return PreservedAnalyses::all();
+        auto IsMark = [](Instruction &I) { return markIn(I) != nullptr; };
+        auto SetCondition = [](Instruction &I, Value *Goes) {
+            IRBuilder<> Here(&I);
+            CallInst *Call = markIn(I);
+            Call->setArgOperand(1, Here.CreateLogicalAnd(Goes, Call->getArgOperand(1)));
+        };
+        bool Changed = moveBeforeBranches(F, Analyses, IsMark, SetCondition);
+        return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    }
+    static bool isRequired() { return true; }
+};
+
+// ---- Which functions may not keep flags in registers.
+
+// What functions do to flags in registers: of a wave that ends, those of all its lanes are lost, and while a wave waits for
+// others, nobody sees them.
+class Callees {
+public:
+    explicit Callees(Module &M) : Nvidia(M.getTargetTriple().isNVPTX()) {
+        DenseMap<Function *, SmallVector<Function *>> Callers;
+        SmallVector<Function *> ToEnd, ToWait;
+        for (Function &F : M) {
+            if (F.isDeclaration())
+                continue;
+            for (Instruction &I : instructions(F)) {
+                if (Function *Callee = definitionCalled(I))
+                    Callers[Callee].push_back(&F);
+                else if (mayEnd(I))
+                    ToEnd.push_back(&F);
+            }
+            DominatorTree Dominators(F);
+            LoopInfo Loops(Dominators);
+            if (any_of(Loops.getLoopsInPreorder(), [](Loop *L) { return waits(*L); }))
+                ToWait.push_back(&F);
+        }
+        for (auto [Found, Left] : {std::pair{&Ending, &ToEnd}, {&Waiting, &ToWait}})
+            while (!Left->empty()) {
+                Function *F = Left->pop_back_val();
+                if (Found->insert(F).second)
+                    append_range(*Left, Callers[F]);
+            }
+    }
+
+    bool mayEnd(const Function &F) const { return Ending.contains(&F); }
+
+    // Whether the wave, or on NVIDIA GPUs the thread, may not go on after the instruction.
+    bool mayEnd(const Instruction &I) const {
+        auto *Call = dyn_cast<CallBase>(&I);
+        if (!Call)
+            return false;
+        if (const auto *Assembly = dyn_cast<InlineAsm>(Call->getCalledOperand())) {
+            StringRef Text = Assembly->getAsmString();
+            return any_of(ArrayRef<StringRef>{"exit", "endpgm", "trap", "sethalt", "setpc"},
+                          [&](StringRef Word) { return Text.contains(Word); });
+        }
+        // A trap or a failed assertion on an NVIDIA GPU ends all its kernels, and its memory cannot be read any more. Threads end
+        // one by one, in assembly code.
+        if (Nvidia)
+            return Call->getIntrinsicID() == Intrinsic::nvvm_exit || (definitionCalled(I) && Ending.contains(definitionCalled(I)));
+        if (Call->doesNotReturn())
+            return true;
+        if (const Function *Callee = definitionCalled(I))
+            return Ending.contains(Callee);
+        const Function *Callee = Call->getCalledFunction();
+        return !Callee || !(Callee->isIntrinsic() || Callee->hasFnAttribute(Attribute::WillReturn));
+    }
+
+    bool mayWait(const Instruction &I) const {
+        const Function *Callee = definitionCalled(I);
+        return Callee && Waiting.contains(Callee);
+    }
+
+    // A loop that may wait for other waves or the host.
+    static bool waits(const Loop &L) {
+        return L.hasNoExitBlocks() || any_of(L.blocks(), [&](BasicBlock *Block) {
+                   return all_of(L.getSubLoops(), [&](Loop *Sub) { return !Sub->contains(Block); }) && any_of(*Block, isPoll);
+               });
+    }
+
+private:
+    // Reads what others write while the wave runs.
+    static bool isPoll(const Instruction &I) {
+        if (auto *Load = dyn_cast<LoadInst>(&I))
+            return Load->isVolatile() || Load->isAtomic();
+        if (auto *Update = dyn_cast<AtomicRMWInst>(&I)) // atomicAdd(address, 0)
+            return Update->getOperation() == AtomicRMWInst::Xchg || match(Update->getValOperand(), m_Zero());
+        if (auto *Call = dyn_cast<CallBase>(&I))
+            if (auto *Assembly = dyn_cast<InlineAsm>(Call->getCalledOperand()))
+                return Assembly->hasSideEffects() && StringRef(Assembly->getAsmString()).contains("ld.");
+        return isa<AtomicCmpXchgInst>(I);
+    }
+
+    static Function *definitionCalled(const Instruction &I) {
+        auto *Call = dyn_cast<CallBase>(&I);
+        Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+        return Callee && !Callee->isDeclaration() && !Callee->isInterposable() ? Callee : nullptr;
+    }
+
+    bool Nvidia;
+    SmallPtrSet<const Function *, 16> Ending, Waiting;
+};
+
+// ---- Flags in registers.
+
+// A mark, with its condition: null if it always holds.
+struct Marked {
+    Flag Of;
+    Value *Condition;
+    CallInst *Call;
+};
+
+// Where the flags of a function, or of a piece of code, are in masks: bit 8 * i + s of a mask is for byte i of the mask's s-th
+// word of flags. The words of memory have 0xff or 0 in each byte, so that (word & 0x01010101 << s) has the flags in the bits of
+// the mask.
+class Layout {
+public:
+    static constexpr unsigned WordsPerMask = 8;
+
+    explicit Layout(ArrayRef<Flag> Flags) {
+        MapVector<GlobalVariable *, SmallVector<unsigned>> Indices;
+        for (const Flag &Each : Flags)
+            Indices[Each.Array].push_back(Each.Index);
+        for (auto &[Array, Of] : Indices) {
+            sort(Of);
+            for (unsigned Index : Of)
+                if (Words.empty() || Words.back().Array != Array || Words.back().First != Index / 4 * 4)
+                    add(Array, Index / 4 * 4).Used = 1 << Index % 4;
+                else
+                    Words.back().Used |= 1 << Index % 4;
+        }
+    }
+
+    struct Word {
+        GlobalVariable *Array;
+        unsigned First;    // the index of its first flag
+        unsigned Used = 0; // a bit per flag
+    };
+    ArrayRef<Word> words() const { return Words; }
+    unsigned masks() const { return divideCeil(Words.size(), WordsPerMask); }
+
+    // The number of the mask, and the bit.
+    std::pair<unsigned, unsigned> find(const Flag &Of) const {
+        unsigned N = Numbers.lookup({Of.Array, Of.Index / 4 * 4});
+        return {N / WordsPerMask, Of.Index % 4 * 8 + N % WordsPerMask};
+    }
+
+    static uint32_t bits(const Word &W, unsigned N) {
+        uint32_t Bits = 0;
+        for (unsigned I = 0; I < 4; I++)
+            Bits |= uint32_t(W.Used >> I & 1) << (8 * I + N % WordsPerMask);
+        return Bits;
+    }
+
+private:
+    SmallVector<Word> Words;
+    DenseMap<std::pair<GlobalVariable *, unsigned>, unsigned> Numbers;
+
+    Word &add(GlobalVariable *Array, unsigned First) {
+        Numbers[{Array, First}] = Words.size();
+        return Words.emplace_back(Word{Array, First});
+    }
+};
+
+using Masks = SmallVector<Value *>;
+
+// Writes flags of a layout.
+class Writer {
+public:
+    explicit Writer(Function &F) : F(F), Nvidia(F.getParent()->getTargetTriple().isNVPTX()) {}
+
+    // The flags that are not in memory. `Wanted`: masks; flags that are not in them need not be loaded.
+    Masks load(Instruction *Before, const Layout &In, ArrayRef<Value *> Wanted) {
+        IRBuilder<> Here(Before);
+        Masks Missing(In.masks(), Here.getInt32(0));
+        for (auto [N, Word] : enumerate(In.words())) {
+            uint32_t Bits = Layout::bits(Word, N);
+            auto *Known = dyn_cast<ConstantInt>(Wanted[N / Layout::WordsPerMask]);
+            if (Known && !(Known->getZExtValue() & Bits))
+                continue;
+            Value *&Mask = Missing[N / Layout::WordsPerMask];
+            Mask = Here.CreateOr(Mask, Here.CreateAnd(loadWord(Here, Word), Here.getInt32(Bits)));
+        }
+        return Missing;
+    }
+
+    // Sets the flags that are in `Seen` and in `Missing`.
+    void write(Instruction *Before, const Layout &In, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing) {
+        IRBuilder<> Here(Before);
+        Value *Any = Here.getInt32(0);
+        Masks Fresh;
+        for (auto [S, M] : zip_equal(Seen, Missing)) {
+            Fresh.push_back(Here.CreateAnd(S, M));
+            Any = Here.CreateOr(Any, Fresh.back());
+        }
+        if (match(Any, m_Zero()))
+            return;
+        Instruction *Then = ifNot0(Before, Any, Seldom, Often);
+        // Neighbouring words of an array are together.
+        for (unsigned First = 0, End; First < In.words().size(); First = End) {
+            GlobalVariable *Array = In.words()[First].Array;
+            uint32_t Bits = 0;
+            for (End = First; End < In.words().size() && In.words()[End].Array == Array &&
+                              In.words()[End].First == In.words()[First].First + 4 * (End - First) &&
+                              End / Layout::WordsPerMask == First / Layout::WordsPerMask;
+                 End++)
+                Bits |= Layout::bits(In.words()[End], End);
+            unsigned N = First / Layout::WordsPerMask;
+            auto *Known = dyn_cast<ConstantInt>(Seen[N]);
+            if (Known)
+                store(Then, In, First, End, uint32_t(Known->getZExtValue()));
+            else
+                storeIn(Then, In, First, Fresh[N], Bits, Fresh.size() == 1 && End == In.words().size() && First == 0);
+        }
+    }
+
+private:
+    Function &F;
+    bool Nvidia;
+
+    Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
+        IRBuilder<> Here(Before);
+        MDNode *Weights = MDBuilder(F.getContext()).createBranchWeights(Taken, NotTaken);
+        return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
+    }
+
+    Value *address(IRBuilder<> &Here, GlobalVariable *Array, Value *Index) {
+        return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
+    }
+
+    Value *loadBytes(IRBuilder<> &Here, const Layout::Word &Word, unsigned First, unsigned Bytes, Align Alignment) {
+        Value *Loaded = Here.CreateAlignedLoad(Here.getIntNTy(8 * Bytes), address(Here, Word.Array, Here.getInt64(Word.First + First)),
+                                               Alignment);
+        return Here.CreateShl(Here.CreateZExt(Loaded, Here.getInt32Ty()), 8 * First);
+    }
+
+    Value *loadWord(IRBuilder<> &Here, const Layout::Word &Word) {
+        if (isPowerOf2_32(Word.Used) && Nvidia)
+            return loadBytes(Here, Word, Log2_32(Word.Used), 1, Align(1));
+        Word.Array->setAlignment(std::max(Word.Array->getAlign().valueOrOne(), Align(4)));
+        unsigned Size = cast<ArrayType>(Word.Array->getValueType())->getNumElements() - Word.First;
+        // Only complete words can be scalar loads on AMD GPUs. The bytes behind the array are not used.
+        if (Size >= 4 || !Nvidia)
+            return loadBytes(Here, Word, 0, 4, Align(4));
+        Value *Loaded = Size & 2 ? loadBytes(Here, Word, 0, 2, Align(4)) : Here.getInt32(0);
+        return Size & 1 ? Here.CreateOr(Loaded, loadBytes(Here, Word, Size - 1, 1, Align(1))) : Loaded;
+    }
+
+    void store(Instruction *Before, const Layout &In, unsigned First, unsigned End, uint32_t Mask) {
+        IRBuilder<> Here(Before);
+        for (unsigned N = First; N < End; N++)
+            for (unsigned I = 0; I < 4; I++)
+                if (In.words()[N].Used >> I & 1 && Mask >> (8 * I + N % Layout::WordsPerMask) & 1)
+                    Here.CreateStore(Here.getInt8(0), address(Here, In.words()[N].Array, Here.getInt64(In.words()[N].First + I)));
+    }
+
+    // The flags of an array of which a mask has the bits: a loop over those that are set. All bits of the mask are the array's if
+    // `IsAll`.
+    void storeIn(Instruction *Before, const Layout &In, unsigned Word, Value *Fresh, uint32_t Bits, bool IsAll) {
+        IRBuilder<> Here(Before);
+        if (!IsAll) {
+            Fresh = Here.CreateAnd(Fresh, Here.getInt32(Bits));
+            Before = ifNot0(Before, Fresh, 1, 1);
+        }
+        BasicBlock *Pre = Before->getParent(), *Loop = SplitBlock(Pre, Before), *After = SplitBlock(Loop, Before);
+        Here.SetInsertPoint(Loop, Loop->begin());
+        PHINode *Left = Here.CreatePHI(Here.getInt32Ty(), 2);
+        Left->addIncoming(Fresh, Pre);
+        const Layout::Word &At = In.words()[Word];
+        Value *Bit = Here.CreateBinaryIntrinsic(Intrinsic::cttz, Left, Here.getTrue());
+        Value *InMask = Here.CreateAnd(Bit, Here.getInt32(Layout::WordsPerMask - 1));
+        // 4 * (number of the word in the array) + byte
+        Value *Index = Here.CreateAdd(Here.CreateShl(InMask, 2), Here.CreateLShr(Bit, 3));
+        Index = Here.CreateAdd(Index, Here.getInt32(At.First - 4 * (Word % Layout::WordsPerMask)));
+        Here.CreateStore(Here.getInt8(0), address(Here, At.Array, Here.CreateZExt(Index, Here.getInt64Ty())));
+        Value *Next = Here.CreateAnd(Left, Here.CreateSub(Left, Here.getInt32(1)));
+        Left->addIncoming(Next, Loop);
+        Instruction *Old = Loop->getTerminator();
+        IRBuilder<> AtEnd(Old);
+        AtEnd.CreateCondBr(AtEnd.CreateICmpNE(Next, AtEnd.getInt32(0)), Loop, After);
+        Old->eraseFromParent();
+    }
+};
+
+class FlagsOf {
+public:
+    FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), To(F), Dominators(F), Loops(Dominators) {
+        for (Instruction &I : instructions(F))
+            if (CallInst *Call = markIn(I))
+                if (std::optional<Flag> Of = flagAt(Call->getArgOperand(0), F.getDataLayout())) {
+                    Value *Condition = Call->getArgOperand(1);
+                    All.push_back({*Of, match(Condition, m_One()) ? nullptr : Condition, Call});
+                }
+    }
+
+    bool run() {
+        if (All.empty())
+            return false;
+        if (Calls.mayEnd(F) || !findWaits())
+            writeAllInPlace();
+        else
+            keep();
+        for (Marked &Each : All)
+            Each.Call->eraseFromParent();
+        return true;
+    }
+
+private:
+    Function &F;
+    const Callees &Calls;
+    Writer To;
+    DominatorTree Dominators;
+    LoopInfo Loops;
+    SmallVector<Marked> All;
+    // Loops that may wait, and instructions before which flags are written because the wave may wait there.
+    SmallVector<Loop *> Waiting;
+    SmallVector<Instruction *> Waits;
+
+    bool isInWaiting(BasicBlock *Block) {
+        return any_of(Waiting, [&](Loop *L) { return L->contains(Block); });
+    }
+
+    // False if a loop that waits has no block in front of it.
+    bool findWaits() {
+        SmallVector<Loop *> Left(Loops.begin(), Loops.end());
+        while (!Left.empty()) {
+            Loop *L = Left.pop_back_val();
+            if (!Callees::waits(*L)) {
+                append_range(Left, L->getSubLoops());
+                continue;
+            }
+            if (!L->getLoopPreheader() && !InsertPreheaderForLoop(L, &Dominators, &Loops, nullptr, false))
+                return false;
+            Waiting.push_back(L);
+            Waits.push_back(L->getLoopPreheader()->getTerminator());
+        }
+        for (Instruction &I : instructions(F))
+            if (Calls.mayWait(I) && !isInWaiting(I.getParent()))
+                Waits.push_back(&I);
+        return true;
+    }
+
+    // ---- In place: marks between which nothing may end or wait are written together.
+
+    void writeAllInPlace() {
+        writeInPlace([](BasicBlock *) { return true; });
+    }
+
+    void writeInPlace(function_ref<bool(BasicBlock *)> IsIn) {
+        DenseMap<CallInst *, const Marked *> Known;
+        for (Marked &Each : All)
+            Known[Each.Call] = &Each;
+        SmallVector<SmallVector<const Marked *>> Groups;
+        for (BasicBlock &Block : F) {
+            if (!IsIn(&Block))
+                continue;
+            bool IsOpen = false;
+            for (Instruction &I : Block) {
+                auto *Call = dyn_cast<CallInst>(&I);
+                if (const Marked *Found = Call ? Known.lookup(Call) : nullptr) {
+                    if (!std::exchange(IsOpen, true))
+                        Groups.emplace_back();
+                    Groups.back().push_back(Found);
+                } else if (Calls.mayEnd(I) || Calls.mayWait(I)) {
+                    IsOpen = false;
+                }
+            }
+        }
+        for (auto &Group : Groups)
+            writeGroup(Group.back()->Call, Group);
+    }
+
+    void writeGroup(Instruction *Before, ArrayRef<const Marked *> Group) {
+        SmallVector<Flag> Flags;
+        for (const Marked *Each : Group)
+            Flags.push_back(Each->Of);
+        Layout In(Flags);
+        IRBuilder<> Here(Before);
+        Masks Seen(In.masks(), Here.getInt32(0));
+        for (const Marked *Each : Group)
+            add(Here, Seen, In, *Each);
+        To.write(Before, In, Seen, To.load(Before, In, Seen));
+    }
+
+    static void add(IRBuilder<> &Here, MutableArrayRef<Value *> Seen, const Layout &In, const Marked &Each) {
+        auto [N, Bit] = In.find(Each.Of);
+        Value *Set = Here.getInt32(1u << Bit);
+        if (Each.Condition)
+            Set = Here.CreateSelect(Each.Condition, Set, Here.getInt32(0));
+        Seen[N] = Here.CreateOr(Seen[N], Set);
+    }
+
+    // ---- In registers.
+
+    // A constant per mask.
+    using Bits = SmallVector<uint32_t>;
+
+    void keep() {
+        SmallVector<const Marked *> Kept;
+        SmallVector<Flag> Flags;
+        for (Marked &Each : All)
+            if (!isInWaiting(Each.Call->getParent())) {
+                Kept.push_back(&Each);
+                Flags.push_back(Each.Of);
+            }
+        SmallVector<Instruction *> Ends;
+        for (BasicBlock &Block : F)
+            if (isa<ReturnInst>(Block.getTerminator())) {
+                CallInst *Tail = Block.getTerminatingMustTailCall();
+                Ends.push_back(Tail ? cast<Instruction>(Tail) : Block.getTerminator());
+            }
+        // Nothing is gained for one flag.
+        if (Ends.empty() || all_of(Flags, [&](Flag &Each) { return Each == Flags.front(); })) {
+            writeAllInPlace();
+            return;
+        }
+
+        Layout In(Flags);
+        Bits Always(In.masks(), 0);
+        MapVector<BasicBlock *, Bits> AtEnd;
+        SmallVector<const Marked *> AtMark;
+        for (const Marked *Each : Kept)
+            if (Each->Condition || !Waits.empty()) {
+                AtMark.push_back(Each);
+            } else {
+                auto [N, Bit] = In.find(Each->Of);
+                AtEnd.try_emplace(Each->Call->getParent(), Bits(In.masks(), 0)).first->second[N] |= 1u << Bit;
+            }
+        if (Waits.empty()) {
+            AtEnd = place(AtEnd);
+            BasicBlock *Entry = &F.getEntryBlock();
+            if (Bits *First = AtEnd.find(Entry) == AtEnd.end() ? nullptr : &AtEnd[Entry])
+                Always = std::exchange(*First, Bits());
+            AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
+            if (AtEnd.empty() && AtMark.empty()) {
+                Masks Seen = constants(Always);
+                Instruction *Start = start();
+                To.write(Start, In, Seen, To.load(Start, In, Seen));
+                return;
+            }
+        }
+        emit(In, Always, AtEnd, AtMark, Ends);
+        writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
+    }
+
+    Instruction *start() { return &*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca(); }
+
+    Masks constants(ArrayRef<uint32_t> From) {
+        Masks All;
+        for (uint32_t Each : From)
+            All.push_back(ConstantInt::get(Type::getInt32Ty(F.getContext()), Each));
+        return All;
+    }
+
+    static void merge(Bits &To, const Bits &From) {
+        To.resize(From.size());
+        for (auto [Into, Each] : zip_equal(To, From))
+            Into |= Each;
+    }
+
+    // Where flags are set. A block that the same lanes enter as another one needs no code of its own, nor does one of which all
+    // successors have code.
+    MapVector<BasicBlock *, Bits> place(MapVector<BasicBlock *, Bits> &Given) {
+        PostDominatorTree PostDominators(F);
+        DenseMap<BasicBlock *, BasicBlock *> First, Best; // of the blocks that are entered together
+        for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
+            BasicBlock *Block = Node->getBlock();
+            DomTreeNode *Up = Node->getIDom();
+            BasicBlock *Of = Up && PostDominators.dominates(Block, Up->getBlock()) ? First[Up->getBlock()] : Block;
+            First[Block] = Of;
+            BasicBlock *&Where = Best[Of];
+            if (!Where || Loops.getLoopDepth(Block) < Loops.getLoopDepth(Where))
+                Where = Block;
+        }
+        MapVector<BasicBlock *, Bits> Placed;
+        for (auto &[Block, Set] : Given)
+            if (Dominators.isReachableFromEntry(Block))
+                merge(Placed[Best[First[Block]]], Set);
+
+        for (DomTreeNode *Node : post_order(Dominators.getRootNode())) {
+            BasicBlock *Block = Node->getBlock();
+            auto Found = Placed.find(Block);
+            if (Found == Placed.end() || Block == &F.getEntryBlock() || succ_empty(Block) || !all_of(successors(Block), [&](BasicBlock *Next) {
+                    auto Of = Placed.find(Next);
+                    return Next->getSinglePredecessor() && Of != Placed.end() && !Of->second.empty() &&
+                           Loops.getLoopDepth(Next) <= Loops.getLoopDepth(Block);
+                }))
+                continue;
+            Bits Moved = std::exchange(Found->second, Bits());
+            for (BasicBlock *Next : successors(Block))
+                merge(Placed[Next], Moved);
+        }
+        return Placed;
+    }
+
+    void emit(const Layout &In, const Bits &Always, MapVector<BasicBlock *, Bits> &AtEnd, ArrayRef<const Marked *> AtMark,
+              ArrayRef<Instruction *> Ends) {
+        // A scalar load at the start costs an AMD GPU less than one at the end. Registers are not kept over calls.
+        bool LoadsFirst = F.getParent()->getTargetTriple().isAMDGCN() && Waits.empty() && none_of(instructions(F), [](Instruction &I) {
+                              auto *Call = dyn_cast<CallBase>(&I);
+                              return Call && !isa<IntrinsicInst>(Call) && !markIn(I);
+                          });
+        SmallVector<AllocaInst *> Registers;
+        Instruction *Start = start();
+        for (Value *Initial : constants(Always)) {
+            IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().begin());
+            Registers.push_back(Entry.CreateAlloca(Entry.getInt32Ty(), nullptr, "devprof.seen"));
+            IRBuilder<>(Start).CreateStore(Initial, Registers.back());
+        }
+        auto Load = [&](IRBuilder<> &Here) {
+            Masks Seen;
+            for (AllocaInst *Each : Registers)
+                Seen.push_back(Here.CreateLoad(Here.getInt32Ty(), Each));
+            return Seen;
+        };
+        for (auto &[Block, Set] : AtEnd) {
+            IRBuilder<> Here(Block->getTerminator());
+            for (auto [Register, Each] : zip_equal(Registers, Set))
+                if (Each)
+                    Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
+        }
+        for (const Marked *Each : AtMark) {
+            IRBuilder<> Here(Each->Call);
+            Masks Seen(Registers.size(), Here.getInt32(0));
+            add(Here, Seen, In, *Each);
+            AllocaInst *Register = Registers[In.find(Each->Of).first];
+            Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Seen[In.find(Each->Of).first]), Register);
+        }
+        Masks Missing;
+        if (LoadsFirst)
+            Missing = To.load(Start, In, Masks(In.masks(), UndefValue::get(Type::getInt32Ty(F.getContext()))));
+        auto Write = [&](Instruction *Before) {
+            IRBuilder<> Here(Before);
+            Masks Seen = Load(Here);
+            To.write(Before, In, Seen, LoadsFirst ? Missing : To.load(Before, In, Seen));
+        };
+        for (Instruction *Each : Waits) {
+            Write(Each);
+            for (AllocaInst *Register : Registers)
+                IRBuilder<>(Each).CreateStore(ConstantInt::get(Register->getAllocatedType(), 0), Register);
+        }
+        for (Instruction *Each : Ends)
+            Write(Each);
+        DominatorTree Now(F);
+        PromoteMemToReg(Registers, Now);
+    }
+};
+
+// ---- What is left of marks with an address that is not constant any more: LLVM's store.
+void storeAt(CallInst &Call) {
+    IRBuilder<> Here(&Call);
+    Instruction *Then = SplitBlockAndInsertIfThen(Call.getArgOperand(1), Call.getIterator(), false);
+    IRBuilder<>(Then).CreateStore(Here.getInt8(0), Call.getArgOperand(0));
+    Call.eraseFromParent();
+}
+
+struct KeepFlags : PassInfoMixin<KeepFlags> {
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+        // IR-level instrumentation is lowered late.
+        MarkFlags::mark(M);
+        Function *Declared = M.getFunction(Mark);
+        if (!Declared)
+            return PreservedAnalyses::all();
+        Callees Calls(M);
+        for (Function &F : M)
+            if (!F.isDeclaration())
+                FlagsOf(F, Calls).run();
+        for (User *Each : make_early_inc_range(Declared->users()))
+            storeAt(*cast<CallInst>(Each));
+        Declared->eraseFromParent();
+        return PreservedAnalyses::none();
+    }
+    static bool isRequired() { return true; }
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
+    return {LLVM_PLUGIN_API_VERSION, "devprof-coverage", "1", [](PassBuilder &Builder) {
+                // After clang's instrumentation is lowered (at the start of the pipeline), before inlining.
+                Builder.registerPipelineEarlySimplificationEPCallback(
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(MarkFlags()); });
+                Builder.registerPeepholeEPCallback(
+                    [](FunctionPassManager &Passes, OptimizationLevel) { Passes.addPass(MoveMarks()); });
+                // After functions are inlined, before loops are unrolled.
+                Builder.registerOptimizerEarlyEPCallback(
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(KeepFlags()); });
+            }};
+}
