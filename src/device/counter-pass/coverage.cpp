@@ -306,13 +306,18 @@ public:
     Masks load(Instruction *Before, const Layout &In, ArrayRef<Value *> Wanted) {
         IRBuilder<> Here(Before);
         Masks Missing(In.masks(), Here.getInt32(0));
+        DenseMap<GlobalVariable *, Value *> Bases;
+        for (const Layout::Word &Word : In.words())
+            if (!Nvidia && Word.First >= 16) // two loads
+                Bases[Word.Array] = inRegister(Here, Word.Array);
         for (auto [N, Word] : enumerate(In.words())) {
             uint32_t Bits = Layout::bits(Word, N);
             auto *Known = dyn_cast<ConstantInt>(Wanted[N / Layout::WordsPerMask]);
             if (Known && !(Known->getZExtValue() & Bits))
                 continue;
             Value *&Mask = Missing[N / Layout::WordsPerMask];
-            Mask = Here.CreateOr(Mask, Here.CreateAnd(loadWord(Here, Word), Here.getInt32(Bits)));
+            Value *Loaded = loadWord(Here, Word, Bases[Word.Array]);
+            Mask = In.words().size() == 1 ? Loaded : Here.CreateOr(Mask, Here.CreateAnd(Loaded, Here.getInt32(Bits)));
         }
         return Missing;
     }
@@ -357,26 +362,31 @@ private:
         return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
     }
 
-    Value *address(IRBuilder<> &Here, GlobalVariable *Array, Value *Index) {
+    Value *address(IRBuilder<> &Here, Value *Array, Value *Index) {
         return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
     }
 
-    Value *loadBytes(IRBuilder<> &Here, const Layout::Word &Word, unsigned First, unsigned Bytes, Align Alignment) {
-        Value *Loaded = Here.CreateAlignedLoad(Here.getIntNTy(8 * Bytes), address(Here, Word.Array, Here.getInt64(Word.First + First)),
-                                               Alignment);
-        return Here.CreateShl(Here.CreateZExt(Loaded, Here.getInt32Ty()), 8 * First);
+    // Without this, an AMD GPU computes the address of an array again for each load from it.
+    Value *inRegister(IRBuilder<> &Here, Value *Pointer) {
+        auto *Type = FunctionType::get(Pointer->getType(), {Pointer->getType()}, false);
+        return Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Pointer});
     }
 
-    Value *loadWord(IRBuilder<> &Here, const Layout::Word &Word) {
+    Value *loadWord(IRBuilder<> &Here, const Layout::Word &Word, Value *Base) {
+        auto LoadBytes = [&](unsigned First, unsigned Bytes, Align Alignment) {
+            Value *From = address(Here, Base ? Base : Word.Array, Here.getInt64(Word.First + First));
+            Value *Loaded = Here.CreateAlignedLoad(Here.getIntNTy(8 * Bytes), From, Alignment);
+            return Here.CreateShl(Here.CreateZExt(Loaded, Here.getInt32Ty()), 8 * First);
+        };
         if (isPowerOf2_32(Word.Used) && Nvidia)
-            return loadBytes(Here, Word, Log2_32(Word.Used), 1, Align(1));
+            return LoadBytes(Log2_32(Word.Used), 1, Align(1));
         Word.Array->setAlignment(std::max(Word.Array->getAlign().valueOrOne(), Align(4)));
         unsigned Size = cast<ArrayType>(Word.Array->getValueType())->getNumElements() - Word.First;
         // Only complete words can be scalar loads on AMD GPUs. The bytes behind the array are not used.
         if (Size >= 4 || !Nvidia)
-            return loadBytes(Here, Word, 0, 4, Align(4));
-        Value *Loaded = Size & 2 ? loadBytes(Here, Word, 0, 2, Align(4)) : Here.getInt32(0);
-        return Size & 1 ? Here.CreateOr(Loaded, loadBytes(Here, Word, Size - 1, 1, Align(1))) : Loaded;
+            return LoadBytes(0, 4, Align(4));
+        Value *Loaded = Size & 2 ? LoadBytes(0, 2, Align(4)) : Here.getInt32(0);
+        return Size & 1 ? Here.CreateOr(Loaded, LoadBytes(Size - 1, 1, Align(1))) : Loaded;
     }
 
     void store(Instruction *Before, const Layout &In, unsigned First, unsigned End, uint32_t Mask) {
@@ -480,47 +490,94 @@ private:
     }
 
     void writeInPlace(function_ref<bool(BasicBlock *)> IsIn) {
-        DenseMap<CallInst *, const Marked *> Known;
+        for (auto &Group : groups([&](const Marked &Each) { return IsIn(Each.Call->getParent()); })) {
+            SmallVector<Flag> Flags;
+            for (const Marked *Each : Group)
+                Flags.push_back(Each->Of);
+            Layout In(Flags);
+            Instruction *Before = Group.back()->Call;
+            Masks Seen = valueOf(Before, In, Group);
+            To.write(Before, In, Seen, To.load(Before, In, Seen));
+        }
+    }
+
+    // Marks of a block between which nothing may end or wait.
+    using Group = SmallVector<const Marked *>;
+    SmallVector<Group> groups(function_ref<bool(const Marked &)> IsIn) {
+        DenseMap<const Instruction *, const Marked *> Known;
         for (Marked &Each : All)
-            Known[Each.Call] = &Each;
-        SmallVector<SmallVector<const Marked *>> Groups;
+            if (IsIn(Each))
+                Known[Each.Call] = &Each;
+        SmallVector<Group> Groups;
         for (BasicBlock &Block : F) {
-            if (!IsIn(&Block))
-                continue;
             bool IsOpen = false;
-            for (Instruction &I : Block) {
-                auto *Call = dyn_cast<CallInst>(&I);
-                if (const Marked *Found = Call ? Known.lookup(Call) : nullptr) {
+            for (Instruction &I : Block)
+                if (const Marked *Found = Known.lookup(&I)) {
                     if (!std::exchange(IsOpen, true))
                         Groups.emplace_back();
                     Groups.back().push_back(Found);
                 } else if (Calls.mayEnd(I) || Calls.mayWait(I)) {
                     IsOpen = false;
                 }
-            }
         }
-        for (auto &Group : Groups)
-            writeGroup(Group.back()->Call, Group);
+        return Groups;
     }
 
-    void writeGroup(Instruction *Before, ArrayRef<const Marked *> Group) {
-        SmallVector<Flag> Flags;
-        for (const Marked *Each : Group)
-            Flags.push_back(Each->Of);
-        Layout In(Flags);
+    // Bits that are set if a condition holds: null if always.
+    struct Term {
+        Value *Condition;
+        uint32_t Bits;
+    };
+
+    Masks valueOf(Instruction *Before, const Layout &In, const Group &Of) {
         IRBuilder<> Here(Before);
-        Masks Seen(In.masks(), Here.getInt32(0));
-        for (const Marked *Each : Group)
-            add(Here, Seen, In, *Each);
-        To.write(Before, In, Seen, To.load(Before, In, Seen));
+        Masks All;
+        for (unsigned N = 0; N < In.masks(); N++) {
+            SmallVector<Term> Terms;
+            for (const Marked *Each : Of)
+                if (auto [Mask, Bit] = In.find(Each->Of); Mask == N)
+                    Terms.push_back({Each->Condition, 1u << Bit});
+            All.push_back(valueOf(Here, Terms, 0));
+        }
+        return All;
     }
 
-    static void add(IRBuilder<> &Here, MutableArrayRef<Value *> Seen, const Layout &In, const Marked &Each) {
-        auto [N, Bit] = In.find(Each.Of);
-        Value *Set = Here.getInt32(1u << Bit);
-        if (Each.Condition)
-            Set = Here.CreateSelect(Each.Condition, Set, Here.getInt32(0));
-        Seen[N] = Here.CreateOr(Seen[N], Set);
+    // One select for a condition and its opposite.
+    Value *valueOf(IRBuilder<> &Here, ArrayRef<Term> Terms, uint32_t Always) {
+        SmallVector<Term> Left, If, Else, Others;
+        for (const Term &Each : Terms)
+            if (Each.Condition)
+                Left.push_back(Each);
+            else
+                Always |= Each.Bits;
+        if (Left.empty())
+            return Here.getInt32(Always);
+        Value *Condition = Left.front().Condition, *First, *Rest;
+        if (match(Condition, m_LogicalAnd(m_Value(First), m_Value(Rest))))
+            Condition = First;
+        if (match(Condition, m_Not(m_Value(First))))
+            Condition = First;
+        for (const Term &Each : Left) {
+            Value *Outer = Each.Condition;
+            Rest = nullptr;
+            if (match(Each.Condition, m_LogicalAnd(m_Value(First), m_Value(Rest))))
+                Outer = First;
+            if (Outer == Condition)
+                If.push_back({Rest, Each.Bits});
+            else if (areOpposite(Outer, Condition))
+                Else.push_back({Rest, Each.Bits});
+            else
+                Others.push_back(Each);
+        }
+        Value *Either = Here.CreateSelect(Condition, valueOf(Here, If, Always), valueOf(Here, Else, Always));
+        return Others.empty() ? Either : Here.CreateOr(Either, valueOf(Here, Others, 0));
+    }
+
+    static bool areOpposite(Value *A, Value *B) {
+        auto *One = dyn_cast<CmpInst>(A), *Other = dyn_cast<CmpInst>(B);
+        return match(A, m_Not(m_Specific(B))) || match(B, m_Not(m_Specific(A))) ||
+               (One && Other && One->getOperand(0) == Other->getOperand(0) && One->getOperand(1) == Other->getOperand(1) &&
+                One->getPredicate() == Other->getInversePredicate());
     }
 
     // ---- In registers.
@@ -529,13 +586,10 @@ private:
     using Bits = SmallVector<uint32_t>;
 
     void keep() {
-        SmallVector<const Marked *> Kept;
         SmallVector<Flag> Flags;
         for (Marked &Each : All)
-            if (!isInWaiting(Each.Call->getParent())) {
-                Kept.push_back(&Each);
+            if (!isInWaiting(Each.Call->getParent()))
                 Flags.push_back(Each.Of);
-            }
         SmallVector<Instruction *> Ends;
         for (BasicBlock &Block : F)
             if (isa<ReturnInst>(Block.getTerminator())) {
@@ -550,14 +604,13 @@ private:
 
         Layout In(Flags);
         Bits Always(In.masks(), 0);
+        auto IsAtMark = [&](const Marked &Each) { return Each.Condition || !Waits.empty(); };
+        SmallVector<Group> AtMark = groups([&](const Marked &Each) { return IsAtMark(Each) && !isInWaiting(Each.Call->getParent()); });
         MapVector<BasicBlock *, Bits> AtEnd;
-        SmallVector<const Marked *> AtMark;
-        for (const Marked *Each : Kept)
-            if (Each->Condition || !Waits.empty()) {
-                AtMark.push_back(Each);
-            } else {
-                auto [N, Bit] = In.find(Each->Of);
-                AtEnd.try_emplace(Each->Call->getParent(), Bits(In.masks(), 0)).first->second[N] |= 1u << Bit;
+        for (Marked &Each : All)
+            if (!IsAtMark(Each)) {
+                auto [N, Bit] = In.find(Each.Of);
+                AtEnd.try_emplace(Each.Call->getParent(), Bits(In.masks(), 0)).first->second[N] |= 1u << Bit;
             }
         if (Waits.empty()) {
             AtEnd = place(AtEnd);
@@ -626,7 +679,7 @@ private:
         return Placed;
     }
 
-    void emit(const Layout &In, const Bits &Always, MapVector<BasicBlock *, Bits> &AtEnd, ArrayRef<const Marked *> AtMark,
+    void emit(const Layout &In, const Bits &Always, MapVector<BasicBlock *, Bits> &AtEnd, ArrayRef<Group> AtMark,
               ArrayRef<Instruction *> Ends) {
         // A scalar load at the start costs an AMD GPU less than one at the end. Registers are not kept over calls.
         bool LoadsFirst = F.getParent()->getTargetTriple().isAMDGCN() && Waits.empty() && none_of(instructions(F), [](Instruction &I) {
@@ -652,12 +705,11 @@ private:
                 if (Each)
                     Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
         }
-        for (const Marked *Each : AtMark) {
-            IRBuilder<> Here(Each->Call);
-            Masks Seen(Registers.size(), Here.getInt32(0));
-            add(Here, Seen, In, *Each);
-            AllocaInst *Register = Registers[In.find(Each->Of).first];
-            Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Seen[In.find(Each->Of).first]), Register);
+        for (const Group &Each : AtMark) {
+            IRBuilder<> Here(Each.back()->Call);
+            for (auto [Register, Set] : zip_equal(Registers, valueOf(Each.back()->Call, In, Each)))
+                if (!match(Set, m_Zero()))
+                    Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Set), Register);
         }
         Masks Missing;
         if (LoadsFirst)
@@ -695,15 +747,30 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
         if (!Declared)
             return PreservedAnalyses::all();
         Callees Calls(M);
-        for (Function &F : M)
-            if (!F.isDeclaration())
-                FlagsOf(F, Calls).run();
+        for (Function &F : M) {
+            if (F.isDeclaration())
+                continue;
+            // LLVM has inferred what functions with marks access.
+            addEffects(F);
+            for (Instruction &I : instructions(F))
+                if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
+                    addEffects(*Call);
+            FlagsOf(F, Calls).run();
+        }
         for (User *Each : make_early_inc_range(Declared->users()))
             storeAt(*cast<CallInst>(Each));
         Declared->eraseFromParent();
         return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }
+
+private:
+    // Flags are in other memory than what marks access.
+    template <class FunctionOrCall> static void addEffects(FunctionOrCall &Of) {
+        MemoryEffects Effects = Of.getMemoryEffects();
+        if (isModSet(Effects.getModRef(IRMemLocation::InaccessibleMem)))
+            Of.setMemoryEffects(Effects | MemoryEffects(IRMemLocation::Other, ModRefInfo::ModRef));
+    }
 };
 
 } // namespace
