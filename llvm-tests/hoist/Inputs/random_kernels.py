@@ -28,10 +28,9 @@ def step():
 OTHER_STEPS = ["x += recurse(x % 4, i);", "x += inlined(x, i);", "x += wait(out, x);", "x += chosen[x % 2](x);"]
 
 
-# Ends the wave. The condition is the same for all of its lanes: in which order lanes execute both sides of a branch is not
-# defined.
+# Ends the wave. The compiler knows that the condition is the same for all lanes: otherwise, it may end waves without need.
 def end():
-    return choose.choice([f"if ((i / 64 + n) % 3 == {choose.randint(0, 2)}) __builtin_amdgcn_endpgm();",
+    return choose.choice([f"if ((blockIdx.x + n) % 3 == {choose.randint(0, 2)}) __builtin_amdgcn_endpgm();",
                           f"end_if(blockIdx.x == {choose.randint(0, 2)});"])
 
 
@@ -72,8 +71,9 @@ class Kernel:
 
 
 def blocks(kernel):
-    ends = not plain and choose.random() < 0.3
-    return "".join(kernel.block(4, False, 1) + (f"    {end()}\n" if ends else "") for _ in range(size))
+    text = "".join(kernel.block(4, False, 1) for _ in range(size))
+    # Exact counts of code behind the end of a wave are too high, because clang derives some of them from others.
+    return text + (f"    {end()}\n" if not plain and choose.random() < 0.3 else "")
 
 
 print('''#include "check.h"
@@ -110,7 +110,7 @@ __device__ unsigned half(unsigned x) { return x > 5 ? x / 2 : x; }
 __device__ unsigned (*const chosen[])(unsigned) = {odd, half};
 
 __device__ __attribute__((noinline)) void end_if(bool ends) {
-    if (ends)
+    if (__builtin_amdgcn_readfirstlane(ends))
         __builtin_amdgcn_endpgm();
 }
 ''')
