@@ -37,6 +37,8 @@ def end():
 class Kernel:
     def __init__(self):
         self.loops = 0
+        # Lanes that return may write their counters after the others have ended the wave.
+        self.ends = not plain and choose.random() < 0.3
 
     def block(self, depth, loop, indent):
         return "".join(self.statement(depth, loop, indent) for _ in range(choose.randint(1, 2)))
@@ -45,7 +47,7 @@ class Kernel:
         pad, inner = "    " * indent, indent + 1
         kinds = ["step", "step"] + (["if", "else", "for", "while", "do", "switch"] if depth else [])
         kinds += ["break", "continue"] if loop else []
-        kind = choose.choice(kinds + ["return"] * (choose.random() < 0.15))
+        kind = choose.choice(kinds + ["return"] * (choose.random() < 0.15 and not self.ends))
         body = lambda inside=loop: self.block(depth - 1, inside, inner)
         wait = "" if plain or choose.random() < 0.8 else " && ((volatile unsigned *)out)[255] == 0"
         if kind == "step":
@@ -73,7 +75,7 @@ class Kernel:
 def blocks(kernel):
     text = "".join(kernel.block(4, False, 1) for _ in range(size))
     # Exact counts of code behind the end of a wave are too high, because clang derives some of them from others.
-    return text + (f"    {end()}\n" if not plain and choose.random() < 0.3 else "")
+    return text + (f"    {end()}\n" if kernel.ends else "")
 
 
 print('''#include "check.h"

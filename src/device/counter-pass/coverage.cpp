@@ -380,8 +380,10 @@ private:
         };
         if (isPowerOf2_32(Word.Used) && Nvidia)
             return LoadBytes(Log2_32(Word.Used), 1, Align(1));
-        Word.Array->setAlignment(std::max(Word.Array->getAlign().valueOrOne(), Align(4)));
-        unsigned Size = cast<ArrayType>(Word.Array->getValueType())->getNumElements() - Word.First;
+        unsigned Number = cast<ArrayType>(Word.Array->getValueType())->getNumElements(), Size = Number - Word.First;
+        // NVIDIA GPUs load up to 16 bytes at once if they are aligned.
+        Align Needed(Nvidia ? PowerOf2Ceil(std::clamp(Number / 2 + 1, 4u, 16u)) : 4);
+        Word.Array->setAlignment(std::max(Word.Array->getAlign().valueOrOne(), Needed));
         // Only complete words can be scalar loads on AMD GPUs. The bytes behind the array are not used.
         if (Size >= 4 || !Nvidia)
             return LoadBytes(0, 4, Align(4));
