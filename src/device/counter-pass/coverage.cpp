@@ -302,7 +302,7 @@ class Writer {
 public:
     explicit Writer(Function &F) : F(F), Nvidia(F.getParent()->getTargetTriple().isNVPTX()) {}
 
-    // The flags that are not in memory. `Wanted`: masks; flags that are not in them need not be loaded.
+    // The flags that are not in memory. `Wanted`: masks; flags that are not in them need not be loaded. Empty: all.
     Masks load(Instruction *Before, const Layout &In, ArrayRef<Value *> Wanted) {
         IRBuilder<> Here(Before);
         Masks Missing(In.masks(), Here.getInt32(0));
@@ -312,7 +312,7 @@ public:
                 Bases[Word.Array] = inRegister(Here, Word.Array);
         for (auto [N, Word] : enumerate(In.words())) {
             uint32_t Bits = Layout::bits(Word, N);
-            auto *Known = dyn_cast<ConstantInt>(Wanted[N / Layout::WordsPerMask]);
+            auto *Known = Wanted.empty() ? nullptr : dyn_cast<ConstantInt>(Wanted[N / Layout::WordsPerMask]);
             if (Known && !(Known->getZExtValue() & Bits))
                 continue;
             Value *&Mask = Missing[N / Layout::WordsPerMask];
@@ -562,7 +562,7 @@ private:
         for (const Term &Each : Left) {
             Value *Outer = Each.Condition;
             Rest = nullptr;
-            if (match(Each.Condition, m_LogicalAnd(m_Value(First), m_Value(Rest))))
+            if (Outer != Condition && match(Outer, m_LogicalAnd(m_Value(First), m_Value(Rest))))
                 Outer = First;
             if (Outer == Condition)
                 If.push_back({Rest, Each.Bits});
@@ -594,10 +594,8 @@ private:
                 Flags.push_back(Each.Of);
         SmallVector<Instruction *> Ends;
         for (BasicBlock &Block : F)
-            if (isa<ReturnInst>(Block.getTerminator())) {
-                CallInst *Tail = Block.getTerminatingMustTailCall();
-                Ends.push_back(Tail ? cast<Instruction>(Tail) : Block.getTerminator());
-            }
+            if (isa<ReturnInst>(Block.getTerminator()))
+                Ends.push_back(endOf(Block));
         // Nothing is gained for one flag.
         if (Ends.empty() || all_of(Flags, [&](Flag &Each) { return Each == Flags.front(); })) {
             writeAllInPlace();
@@ -629,6 +627,12 @@ private:
         }
         emit(In, Always, AtEnd, AtMark, Ends);
         writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
+    }
+
+    // A call that must be a tail call is followed by the return.
+    static Instruction *endOf(BasicBlock &Block) {
+        CallInst *Tail = Block.getTerminatingMustTailCall();
+        return Tail ? cast<Instruction>(Tail) : Block.getTerminator();
     }
 
     Instruction *start() { return &*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca(); }
@@ -702,7 +706,7 @@ private:
             return Seen;
         };
         for (auto &[Block, Set] : AtEnd) {
-            IRBuilder<> Here(Block->getTerminator());
+            IRBuilder<> Here(endOf(*Block));
             for (auto [Register, Each] : zip_equal(Registers, Set))
                 if (Each)
                     Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
@@ -715,7 +719,7 @@ private:
         }
         Masks Missing;
         if (LoadsFirst)
-            Missing = To.load(Start, In, Masks(In.masks(), UndefValue::get(Type::getInt32Ty(F.getContext()))));
+            Missing = To.load(Start, In, {});
         auto Write = [&](Instruction *Before) {
             IRBuilder<> Here(Before);
             Masks Seen = Load(Here);
