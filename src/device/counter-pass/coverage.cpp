@@ -7,6 +7,7 @@
 // 2. moves marks in front of branches, so that they do not keep LLVM from making selects,
 // 3. replaces the marks by code when functions are inlined.
 #include "updates.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -77,7 +78,9 @@ LoadInst *testOf(StoreInst &Store) {
 }
 
 struct MarkFlags : PassInfoMixin<MarkFlags> {
-    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) { return mark(M) ? PreservedAnalyses::none() : PreservedAnalyses::all(); }
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+        return mark(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    }
     static bool isRequired() { return true; }
 
     static bool mark(Module &M) {
@@ -322,8 +325,8 @@ public:
         return Missing;
     }
 
-    // Sets the flags that are in `Seen` and in `Missing`.
-    void write(Instruction *Before, const Layout &In, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing) {
+    // Sets the flags that are in `Seen` and in `Missing`, and, if there is one, those of `Others`.
+    void write(Instruction *Before, const Layout &In, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing, ArrayRef<Flag> Others = {}) {
         IRBuilder<> Here(Before);
         Value *Any = Here.getInt32(0);
         Masks Fresh;
@@ -334,6 +337,8 @@ public:
         if (match(Any, m_Zero()))
             return;
         Instruction *Then = ifNot0(Before, Any, Seldom, Often);
+        for (const Flag &Each : Others)
+            store(Then, Each);
         // Neighbouring words of an array are together.
         for (unsigned First = 0, End; First < In.words().size(); First = End) {
             GlobalVariable *Array = In.words()[First].Array;
@@ -391,12 +396,16 @@ private:
         return Size & 1 ? Here.CreateOr(Loaded, LoadBytes(Size - 1, 1, Align(1))) : Loaded;
     }
 
-    void store(Instruction *Before, const Layout &In, unsigned First, unsigned End, uint32_t Mask) {
+    void store(Instruction *Before, const Flag &Of) {
         IRBuilder<> Here(Before);
+        Here.CreateStore(Here.getInt8(0), address(Here, Of.Array, Here.getInt64(Of.Index)));
+    }
+
+    void store(Instruction *Before, const Layout &In, unsigned First, unsigned End, uint32_t Mask) {
         for (unsigned N = First; N < End; N++)
             for (unsigned I = 0; I < 4; I++)
                 if (In.words()[N].Used >> I & 1 && Mask >> (8 * I + N % Layout::WordsPerMask) & 1)
-                    Here.CreateStore(Here.getInt8(0), address(Here, In.words()[N].Array, Here.getInt64(In.words()[N].First + I)));
+                    store(Before, {In.words()[N].Array, In.words()[N].First + I});
     }
 
     // The flags of an array of which a mask has the bits: a loop over those that are set. All bits of the mask are the array's if
@@ -535,10 +544,19 @@ private:
         IRBuilder<> Here(Before);
         Masks All;
         for (unsigned N = 0; N < In.masks(); N++) {
-            SmallVector<Term> Terms;
+            MapVector<uint32_t, SmallVector<Value *>> Conditions;
             for (const Marked *Each : Of)
                 if (auto [Mask, Bit] = In.find(Each->Of); Mask == N)
-                    Terms.push_back({Each->Condition, 1u << Bit});
+                    Conditions[1u << Bit].push_back(Each->Condition);
+            SmallVector<Term> Terms;
+            for (auto &[Bit, Each] : Conditions)
+                if (is_contained(Each, nullptr))
+                    Terms.push_back({nullptr, Bit});
+                else if (Each.size() < 3) // one select for each
+                    for (Value *Condition : Each)
+                        Terms.push_back({Condition, Bit});
+                else // of copies of a block, in unrolled loops
+                    Terms.push_back({Here.CreateOr(Each), Bit});
             All.push_back(valueOf(Here, Terms, 0));
         }
         return All;
@@ -584,49 +602,70 @@ private:
 
     // ---- In registers.
 
-    // A constant per mask.
-    using Bits = SmallVector<uint32_t>;
+    using FlagsAt = MapVector<BasicBlock *, SmallVector<Flag>>;
 
     void keep() {
-        SmallVector<Flag> Flags;
+        SmallVector<const Marked *> Kept;
         for (Marked &Each : All)
             if (!isInWaiting(Each.Call->getParent()))
-                Flags.push_back(Each.Of);
+                Kept.push_back(&Each);
         SmallVector<Instruction *> Ends;
         for (BasicBlock &Block : F)
             if (isa<ReturnInst>(Block.getTerminator()))
                 Ends.push_back(endOf(Block));
         // Nothing is gained for one flag.
-        if (Ends.empty() || all_of(Flags, [&](Flag &Each) { return Each == Flags.front(); })) {
+        if (Ends.empty() || all_of(Kept, [&](const Marked *Each) { return Each->Of == Kept.front()->Of; })) {
             writeAllInPlace();
             return;
         }
 
-        Layout In(Flags);
-        Bits Always(In.masks(), 0);
-        auto IsAtMark = [&](const Marked &Each) { return Each.Condition || !Waits.empty(); };
-        SmallVector<Group> AtMark = groups([&](const Marked &Each) { return IsAtMark(Each) && !isInWaiting(Each.Call->getParent()); });
-        MapVector<BasicBlock *, Bits> AtEnd;
-        for (Marked &Each : All)
-            if (!IsAtMark(Each)) {
-                auto [N, Bit] = In.find(Each.Of);
-                AtEnd.try_emplace(Each.Call->getParent(), Bits(In.masks(), 0)).first->second[N] |= 1u << Bit;
-            }
+        FlagsAt AtEnd;
         if (Waits.empty()) {
+            for (const Marked *Each : Kept)
+                if (!Each->Condition)
+                    AtEnd[Each->Call->getParent()].push_back(Each->Of);
             AtEnd = place(AtEnd);
-            BasicBlock *Entry = &F.getEntryBlock();
-            if (Bits *First = AtEnd.find(Entry) == AtEnd.end() ? nullptr : &AtEnd[Entry])
-                Always = std::exchange(*First, Bits());
-            AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
-            if (AtEnd.empty() && AtMark.empty()) {
-                Masks Seen = constants(Always);
-                Instruction *Start = start();
-                To.write(Start, In, Seen, To.load(Start, In, Seen));
-                return;
-            }
         }
-        emit(In, Always, AtEnd, AtMark, Ends);
+        // Flags that are set whenever the function is entered.
+        SmallVector<Flag> Always = std::exchange(AtEnd[&F.getEntryBlock()], {});
+        DenseSet<std::pair<GlobalVariable *, unsigned>> Known;
+        for (const Flag &Each : Always)
+            Known.insert({Each.Array, Each.Index});
+        auto IsKnown = [&](const Flag &Each) { return Known.contains({Each.Array, Each.Index}); };
+        for (auto &[Block, Flags] : AtEnd)
+            erase_if(Flags, IsKnown);
+        AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
+        SmallVector<Group> AtMark = groups([&](const Marked &Each) {
+            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Each.Call->getParent());
+        });
+        // A kernel is inlined nowhere, so its own flag is only set together with the others.
+        SmallVector<Flag> Others;
+        if (auto Own = find_if(Always, [&](const Flag &Each) { return isOwn(Each); }); Own != Always.end()) {
+            Others = std::exchange(Always, {*Own});
+            erase_if(Others, [&](const Flag &Each) { return Each == Always.front(); });
+        }
+
+        SmallVector<Flag> Tested = Always;
+        for (auto &[Block, Flags] : AtEnd)
+            append_range(Tested, Flags);
+        for (const Group &Each : AtMark)
+            for (const Marked *Mark : Each)
+                Tested.push_back(Mark->Of);
+        Layout In(Tested);
+        if (AtEnd.empty() && AtMark.empty()) {
+            Masks Seen = constants(bits(In, Always));
+            Instruction *Start = start();
+            To.write(Start, In, Seen, To.load(Start, In, Seen), Others);
+            return;
+        }
+        emit(In, bits(In, Always), Others, AtEnd, AtMark, Ends);
         writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
+    }
+
+    bool isOwn(const Flag &Of) {
+        bool IsKernel = F.getCallingConv() == CallingConv::AMDGPU_KERNEL || F.getCallingConv() == CallingConv::PTX_Kernel;
+        StringRef Name = Of.Array->getName();
+        return IsKernel && Name.consume_front("__profc_") && Name == F.getName();
     }
 
     // A call that must be a tail call is followed by the return.
@@ -637,6 +676,16 @@ private:
 
     Instruction *start() { return &*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca(); }
 
+    // A constant per mask.
+    SmallVector<uint32_t> bits(const Layout &In, ArrayRef<Flag> Flags) {
+        SmallVector<uint32_t> Bits(In.masks(), 0);
+        for (const Flag &Each : Flags) {
+            auto [N, Bit] = In.find(Each);
+            Bits[N] |= 1u << Bit;
+        }
+        return Bits;
+    }
+
     Masks constants(ArrayRef<uint32_t> From) {
         Masks All;
         for (uint32_t Each : From)
@@ -644,15 +693,9 @@ private:
         return All;
     }
 
-    static void merge(Bits &To, const Bits &From) {
-        To.resize(From.size());
-        for (auto [Into, Each] : zip_equal(To, From))
-            Into |= Each;
-    }
-
     // Where flags are set. A block that the same lanes enter as another one needs no code of its own, nor does one of which all
     // successors have code.
-    MapVector<BasicBlock *, Bits> place(MapVector<BasicBlock *, Bits> &Given) {
+    FlagsAt place(FlagsAt &Given) {
         PostDominatorTree PostDominators(F);
         DenseMap<BasicBlock *, BasicBlock *> First, Best; // of the blocks that are entered together
         for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
@@ -664,34 +707,36 @@ private:
             if (!Where || Loops.getLoopDepth(Block) < Loops.getLoopDepth(Where))
                 Where = Block;
         }
-        MapVector<BasicBlock *, Bits> Placed;
-        for (auto &[Block, Set] : Given)
+        FlagsAt Placed;
+        for (auto &[Block, Flags] : Given)
             if (Dominators.isReachableFromEntry(Block))
-                merge(Placed[Best[First[Block]]], Set);
+                append_range(Placed[Best[First[Block]]], Flags);
 
         for (DomTreeNode *Node : post_order(Dominators.getRootNode())) {
             BasicBlock *Block = Node->getBlock();
             auto Found = Placed.find(Block);
-            if (Found == Placed.end() || Block == &F.getEntryBlock() || succ_empty(Block) || !all_of(successors(Block), [&](BasicBlock *Next) {
-                    auto Of = Placed.find(Next);
-                    return Next->getSinglePredecessor() && Of != Placed.end() && !Of->second.empty() &&
-                           Loops.getLoopDepth(Next) <= Loops.getLoopDepth(Block);
-                }))
+            auto Takes = [&](BasicBlock *Next) {
+                auto Of = Placed.find(Next);
+                return Next->getSinglePredecessor() && Of != Placed.end() && !Of->second.empty() &&
+                       Loops.getLoopDepth(Next) <= Loops.getLoopDepth(Block);
+            };
+            if (Found == Placed.end() || Block == &F.getEntryBlock() || succ_empty(Block) || !all_of(successors(Block), Takes))
                 continue;
-            Bits Moved = std::exchange(Found->second, Bits());
+            SmallVector<Flag> Moved = std::exchange(Found->second, {});
             for (BasicBlock *Next : successors(Block))
-                merge(Placed[Next], Moved);
+                append_range(Placed[Next], Moved);
         }
         return Placed;
     }
 
-    void emit(const Layout &In, const Bits &Always, MapVector<BasicBlock *, Bits> &AtEnd, ArrayRef<Group> AtMark,
+    void emit(const Layout &In, ArrayRef<uint32_t> Always, ArrayRef<Flag> Others, FlagsAt &AtEnd, ArrayRef<Group> AtMark,
               ArrayRef<Instruction *> Ends) {
         // A scalar load at the start costs an AMD GPU less than one at the end. Registers are not kept over calls.
-        bool LoadsFirst = F.getParent()->getTargetTriple().isAMDGCN() && Waits.empty() && none_of(instructions(F), [](Instruction &I) {
-                              auto *Call = dyn_cast<CallBase>(&I);
-                              return Call && !isa<IntrinsicInst>(Call) && !markIn(I);
-                          });
+        auto IsCall = [](Instruction &I) {
+            auto *Call = dyn_cast<CallBase>(&I);
+            return Call && !isa<IntrinsicInst>(Call) && !Call->isInlineAsm() && !markIn(I);
+        };
+        bool LoadsFirst = F.getParent()->getTargetTriple().isAMDGCN() && Waits.empty() && none_of(instructions(F), IsCall);
         SmallVector<AllocaInst *> Registers;
         Instruction *Start = start();
         for (Value *Initial : constants(Always)) {
@@ -705,9 +750,9 @@ private:
                 Seen.push_back(Here.CreateLoad(Here.getInt32Ty(), Each));
             return Seen;
         };
-        for (auto &[Block, Set] : AtEnd) {
+        for (auto &[Block, Flags] : AtEnd) {
             IRBuilder<> Here(endOf(*Block));
-            for (auto [Register, Each] : zip_equal(Registers, Set))
+            for (auto [Register, Each] : zip_equal(Registers, bits(In, Flags)))
                 if (Each)
                     Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
         }
@@ -723,7 +768,7 @@ private:
         auto Write = [&](Instruction *Before) {
             IRBuilder<> Here(Before);
             Masks Seen = Load(Here);
-            To.write(Before, In, Seen, LoadsFirst ? Missing : To.load(Before, In, Seen));
+            To.write(Before, In, Seen, LoadsFirst ? Missing : To.load(Before, In, Seen), Others);
         };
         for (Instruction *Each : Waits) {
             Write(Each);
