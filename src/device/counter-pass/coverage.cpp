@@ -326,7 +326,8 @@ public:
     }
 
     // Sets the flags that are in `Seen` and in `Missing`, and, if there is one, those of `Others`.
-    void write(Instruction *Before, const Layout &In, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing, ArrayRef<Flag> Others = {}) {
+    void write(Instruction *Before, const Layout &In, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing,
+               ArrayRef<Flag> Others = {}) {
         IRBuilder<> Here(Before);
         Value *Any = Here.getInt32(0);
         Masks Fresh;
@@ -412,6 +413,13 @@ private:
     // `IsAll`.
     void storeIn(Instruction *Before, const Layout &In, unsigned Word, Value *Fresh, uint32_t Bits, bool IsAll) {
         IRBuilder<> Here(Before);
+        const Layout::Word &At = In.words()[Word];
+        if (isPowerOf2_32(Bits)) { // only in the first word
+            if (!IsAll)
+                Before = ifNot0(Before, Here.CreateAnd(Fresh, Here.getInt32(Bits)), 1, 1);
+            store(Before, {At.Array, At.First + Log2_32(At.Used)});
+            return;
+        }
         if (!IsAll) {
             Fresh = Here.CreateAnd(Fresh, Here.getInt32(Bits));
             Before = ifNot0(Before, Fresh, 1, 1);
@@ -420,7 +428,6 @@ private:
         Here.SetInsertPoint(Loop, Loop->begin());
         PHINode *Left = Here.CreatePHI(Here.getInt32Ty(), 2);
         Left->addIncoming(Fresh, Pre);
-        const Layout::Word &At = In.words()[Word];
         Value *Bit = Here.CreateBinaryIntrinsic(Intrinsic::cttz, Left, Here.getTrue());
         Value *InMask = Here.CreateAnd(Bit, Here.getInt32(Layout::WordsPerMask - 1));
         // 4 * (number of the word in the array) + byte
