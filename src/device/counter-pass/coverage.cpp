@@ -454,16 +454,17 @@ public:
                 }
     }
 
-    bool run() {
+    size_t marks() const { return All.size(); }
+
+    void run() {
         if (All.empty())
-            return false;
+            return;
         if (Calls.mayEnd(F) || !findWaits())
             writeAllInPlace();
         else
             keep();
         for (Marked &Each : All)
             Each.Call->eraseFromParent();
-        return true;
     }
 
 private:
@@ -514,7 +515,7 @@ private:
                 Flags.push_back(Each->Of);
             Layout In(Flags);
             Instruction *Before = Group.back()->Call;
-            Masks Seen = valueOf(Before, In, Group);
+            Masks Seen = valueOf(Before, In, Group, {});
             To.write(Before, In, Seen, To.load(Before, In, Seen));
         }
     }
@@ -547,7 +548,8 @@ private:
         uint32_t Bits;
     };
 
-    Masks valueOf(Instruction *Before, const Layout &In, const Group &Of) {
+    // The bits of the group's marks, and of `Always`.
+    Masks valueOf(Instruction *Before, const Layout &In, const Group &Of, ArrayRef<Flag> Always) {
         IRBuilder<> Here(Before);
         Masks All;
         for (unsigned N = 0; N < In.masks(); N++) {
@@ -564,7 +566,7 @@ private:
                         Terms.push_back({Condition, Bit});
                 else // of copies of a block, in unrolled loops
                     Terms.push_back({Here.CreateOr(Each), Bit});
-            All.push_back(valueOf(Here, Terms, 0));
+            All.push_back(valueOf(Here, Terms, bits(In, Always)[N]));
         }
         return All;
     }
@@ -757,17 +759,18 @@ private:
                 Seen.push_back(Here.CreateLoad(Here.getInt32Ty(), Each));
             return Seen;
         };
+        for (const Group &Each : AtMark) {
+            IRBuilder<> Here(Each.back()->Call);
+            auto Flags = std::exchange(AtEnd[Each.back()->Call->getParent()], {});
+            for (auto [Register, Set] : zip_equal(Registers, valueOf(Each.back()->Call, In, Each, Flags)))
+                if (!match(Set, m_Zero()))
+                    Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Set), Register);
+        }
         for (auto &[Block, Flags] : AtEnd) {
             IRBuilder<> Here(endOf(*Block));
             for (auto [Register, Each] : zip_equal(Registers, bits(In, Flags)))
                 if (Each)
                     Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
-        }
-        for (const Group &Each : AtMark) {
-            IRBuilder<> Here(Each.back()->Call);
-            for (auto [Register, Set] : zip_equal(Registers, valueOf(Each.back()->Call, In, Each)))
-                if (!match(Set, m_Zero()))
-                    Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Set), Register);
         }
         Masks Missing;
         if (LoadsFirst)
@@ -797,7 +800,14 @@ void storeAt(CallInst &Call) {
     Call.eraseFromParent();
 }
 
+// Marks keep LLVM from unrolling loops as without them, but a large function compiles faster with marks than with masks, and of
+// copies of a block in unrolled loops, masks are smaller if they come last.
+constexpr unsigned MaxEarly = 64;
+
 struct KeepFlags : PassInfoMixin<KeepFlags> {
+    bool IsLast;
+    explicit KeepFlags(bool IsLast) : IsLast(IsLast) {}
+
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
         // IR-level instrumentation is lowered late.
         MarkFlags::mark(M);
@@ -813,11 +823,15 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
             for (Instruction &I : instructions(F))
                 if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
                     addEffects(*Call);
-            FlagsOf(F, Calls).run();
+            FlagsOf Flags(F, Calls);
+            if (IsLast || Flags.marks() <= MaxEarly)
+                Flags.run();
         }
-        for (User *Each : make_early_inc_range(Declared->users()))
-            storeAt(*cast<CallInst>(Each));
-        Declared->eraseFromParent();
+        if (IsLast) {
+            for (User *Each : make_early_inc_range(Declared->users()))
+                storeAt(*cast<CallInst>(Each));
+            Declared->eraseFromParent();
+        }
         return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }
@@ -840,8 +854,10 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                     [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(MarkFlags()); });
                 Builder.registerPeepholeEPCallback(
                     [](FunctionPassManager &Passes, OptimizationLevel) { Passes.addPass(MoveMarks()); });
-                // After functions are inlined, before loops are unrolled.
+                // After functions are inlined. Loops are unrolled between the two.
                 Builder.registerOptimizerEarlyEPCallback(
-                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(KeepFlags()); });
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(KeepFlags(false)); });
+                Builder.registerOptimizerLastEPCallback(
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(KeepFlags(true)); });
             }};
 }
