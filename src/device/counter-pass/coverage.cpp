@@ -244,6 +244,7 @@ struct Marked {
     Flag Of;
     Value *Condition;
     CallInst *Call;
+    BasicBlock *At; // the block whose flag it is, if there is no condition
 };
 
 // Where the flags of a function, or of a piece of code, are in masks: bit 8 * i + s of a mask is for byte i of the mask's s-th
@@ -450,7 +451,7 @@ public:
             if (CallInst *Call = markIn(I))
                 if (std::optional<Flag> Of = flagAt(Call->getArgOperand(0), F.getDataLayout())) {
                     Value *Condition = Call->getArgOperand(1);
-                    All.push_back({*Of, match(Condition, m_One()) ? nullptr : Condition, Call});
+                    All.push_back({*Of, match(Condition, m_One()) ? nullptr : Condition, Call, Call->getParent()});
                 }
     }
 
@@ -630,9 +631,10 @@ private:
 
         FlagsAt AtEnd;
         if (Waits.empty()) {
+            moveBehindBranches();
             for (const Marked *Each : Kept)
                 if (!Each->Condition)
-                    AtEnd[Each->Call->getParent()].push_back(Each->Of);
+                    AtEnd[Each->At].push_back(Each->Of);
             AtEnd = place(AtEnd);
         }
         // Flags that are set whenever the function is entered.
@@ -669,6 +671,38 @@ private:
         }
         emit(In, bits(In, Always), Others, AtEnd, AtMark, Ends);
         writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
+    }
+
+    // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
+    void moveBehindBranches() {
+        MapVector<BasicBlock *, SmallVector<std::pair<Marked *, BasicBlock *>>> Moves;
+        SmallPtrSet<BasicBlock *, 16> Stay;
+        for (Marked &Each : All) {
+            auto *Branch = dyn_cast<CondBrInst>(Each.At->getTerminator());
+            if (!Branch || !Each.Condition)
+                continue;
+            bool IsTrue = Each.Condition == Branch->getCondition();
+            if (!IsTrue && !areOpposite(Each.Condition, Branch->getCondition()))
+                continue;
+            BasicBlock *Behind = Branch->getSuccessor(IsTrue ? 0 : 1);
+            Moves[Each.At].push_back({&Each, Behind});
+            // Half of a select costs as much as all of it. A loop is left once.
+            Loop *Inside = Loops.getLoopFor(Each.At);
+            if (Behind->getSinglePredecessor() != Each.At && !(Inside && !Inside->contains(Behind)))
+                Stay.insert(Each.At);
+        }
+        for (auto &[Block, Of] : Moves) {
+            if (Stay.contains(Block))
+                continue;
+            DenseMap<BasicBlock *, BasicBlock *> Split;
+            for (auto [Each, Behind] : Of) {
+                BasicBlock *&To = Split[Behind];
+                if (!To)
+                    To = Behind->getSinglePredecessor() ? Behind : SplitEdge(Block, Behind, &Dominators, &Loops);
+                Each->At = To;
+                Each->Condition = nullptr;
+            }
+        }
     }
 
     bool isOwn(const Flag &Of) {
