@@ -167,7 +167,10 @@ config.substitutions += [
     ("%host_pgo", "-Xarch_host -fprofile-instr-generate -Xarch_host -fcoverage-mapping"),
     # Every block is counted, not one in eight.
     ("%exact", "-Xarch_device " + exact),
-    # Plugins of clang: counter updates are moved out of loops; the code is smaller.
+    # A flag for each block, not a count.
+    ("%flags", "-Xclang -mllvm -Xclang -enable-single-byte-coverage=true"),
+    # Plugins of clang: flags are kept in registers; counter updates are moved out of loops; the code is smaller.
+    ("%keep_flags", "-fpass-plugin=" + os.path.join(target, "counter-pass", "clang-23", "coverage.so")),
     ("%hoist", "-fpass-plugin=" + os.path.join(target, "counter-pass", "clang-23", "hoist.so")),
     ("%compact", "-fpass-plugin=" + os.path.join(target, "counter-pass", "clang-23", "compact.so")),
     # Compiles a module, which is loaded by name; --offload-device-only does not link the profile runtime by itself.

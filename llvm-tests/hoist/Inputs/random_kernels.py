@@ -1,9 +1,10 @@
-# random_kernels.py SEED [COUNT] [SIZE]: writes a HIP program with COUNT kernels of random control flow, each of SIZE blocks, to
-# standard output. Every loop ends, and the program is the same for the same seed.
+# random_kernels.py SEED [COUNT] [SIZE] [PLAIN]: writes a HIP program with COUNT kernels of random control flow, each of SIZE blocks,
+# to standard output. Every loop ends, and the program is the same for the same seed. Unless PLAIN is 1, the default, kernels also
+# call functions that recurse, wait or end the wave, have loops that may wait, and end waves themselves.
 import random
 import sys
 
-seed, count, size = (int(given) for given in sys.argv[1:] + ["6", "1"][len(sys.argv) - 2:])
+seed, count, size, plain = (int(given) for given in sys.argv[1:] + ["6", "1", "1"][len(sys.argv) - 2:])
 choose = random.Random(seed)
 # An expression that is or is not the same for all lanes, and small.
 LEAVES = ["i", "i / 32", "i / 64", "blockIdx.x", "x", "(x >> 3)", "n", "7u", "(i * 2654435761u >> 28)"]
@@ -20,12 +21,24 @@ def condition():
 
 def step():
     return choose.choice([f"x += {value()};", f"x ^= {value()} << 1;", f"x = {condition()} ? x + 1 : x * 5;",
-                          "x += helper(x, i);", "out[i] += x;", f"atomicAdd(out, {value()});"])
+                          "x += helper(x, i);", "out[i] += x;", f"atomicAdd(out, {value()});"] + ([] if plain else OTHER_STEPS))
+
+
+# Of the functions below.
+OTHER_STEPS = ["x += recurse(x % 4, i);", "x += inlined(x, i);", "x += wait(out, x);", "x += chosen[x % 2](x);"]
+
+
+# Ends the wave. The compiler knows that the condition is the same for all lanes: otherwise, it may end waves without need.
+def end():
+    return choose.choice([f"if ((blockIdx.x + n) % 3 == {choose.randint(0, 2)}) __builtin_amdgcn_endpgm();",
+                          f"end_if(blockIdx.x == {choose.randint(0, 2)});"])
 
 
 class Kernel:
     def __init__(self):
         self.loops = 0
+        # Lanes that return may write their counters after the others have ended the wave.
+        self.ends = not plain and choose.random() < 0.3
 
     def block(self, depth, loop, indent):
         return "".join(self.statement(depth, loop, indent) for _ in range(choose.randint(1, 2)))
@@ -34,8 +47,9 @@ class Kernel:
         pad, inner = "    " * indent, indent + 1
         kinds = ["step", "step"] + (["if", "else", "for", "while", "do", "switch"] if depth else [])
         kinds += ["break", "continue"] if loop else []
-        kind = choose.choice(kinds + ["return"] * (choose.random() < 0.15))
+        kind = choose.choice(kinds + ["return"] * (choose.random() < 0.15 and not self.ends))
         body = lambda inside=loop: self.block(depth - 1, inside, inner)
+        wait = "" if plain or choose.random() < 0.8 else " && ((volatile unsigned *)out)[255] == 0"
         if kind == "step":
             return f"{pad}{step()}\n"
         if kind in ("break", "continue", "return"):
@@ -52,14 +66,16 @@ class Kernel:
         self.loops += 1
         limit = f"({value()}) % {choose.randint(1, 7)}"
         if kind == "for":
-            return f"{pad}for (unsigned {name} = 0; {name} < {limit}; {name}++) {{\n{body(True)}{pad}}}\n"
+            return f"{pad}for (unsigned {name} = 0; {name} < {limit}{wait}; {name}++) {{\n{body(True)}{pad}}}\n"
         if kind == "while":
-            return f"{pad}unsigned {name} = {limit};\n{pad}while ({name}-- > 0) {{\n{body(True)}{pad}}}\n"
+            return f"{pad}unsigned {name} = {limit};\n{pad}while ({name}-- > 0{wait}) {{\n{body(True)}{pad}}}\n"
         return f"{pad}unsigned {name} = {limit};\n{pad}do {{\n{body(True)}{pad}}} while ({name} && --{name} > 0);\n"
 
 
 def blocks(kernel):
-    return "".join(kernel.block(4, False, 1) for _ in range(size))
+    text = "".join(kernel.block(4, False, 1) for _ in range(size))
+    # Exact counts of code behind the end of a wave are too high, because clang derives some of them from others.
+    return text + (f"    {end()}\n" if kernel.ends else "")
 
 
 print('''#include "check.h"
@@ -70,6 +86,34 @@ __device__ __attribute__((noinline)) unsigned helper(unsigned x, unsigned i) {
         if ((k ^ i) & 1)
             sum += k;
     return sum;
+}
+''')
+if not plain:
+    print('''__device__ inline unsigned inlined(unsigned x, unsigned i) {
+    return x > i ? x % 7 : x < 3 || i & 1 ? x + 2 : x - 2;
+}
+
+__device__ __attribute__((noinline)) unsigned recurse(unsigned depth, unsigned i) {
+    if (depth == 0 || (i & 3) == 1)
+        return i;
+    return recurse(depth - 1, i + 1) + (i & 8 ? 1 : 2);
+}
+
+__device__ __attribute__((noinline)) unsigned wait(unsigned *out, unsigned x) {
+    unsigned k = 0;
+    while (__hip_atomic_load(out + 255, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == 0 && k < x % 3)
+        if ((k++ ^ x) & 1)
+            x++;
+    return x > 9 ? x - 9 : x;
+}
+
+__device__ unsigned odd(unsigned x) { return x | 1; }
+__device__ unsigned half(unsigned x) { return x > 5 ? x / 2 : x; }
+__device__ unsigned (*const chosen[])(unsigned) = {odd, half};
+
+__device__ __attribute__((noinline)) void end_if(bool ends) {
+    if (__builtin_amdgcn_readfirstlane(ends))
+        __builtin_amdgcn_endpgm();
 }
 ''')
 for number in range(count):

@@ -6,7 +6,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
-#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/InlineAsm.h"
@@ -28,8 +27,6 @@ namespace {
 // A function of devprof's device runtime (src/device/device-rt/profile.c).
 constexpr StringLiteral Taken = "__devprof_instrument_taken";
 
-// A block with more instructions, beside updates, stays a block of its own.
-constexpr unsigned MaxOthers = 4;
 // The updates that are inlined into a function. If it has more, all of them are in lists.
 constexpr size_t MaxInlined = 6;
 
@@ -52,59 +49,20 @@ bool mayHaveUpdates(const Function &F) {
            !hasConvergenceTokens(F);
 }
 
-// Moves all of `Block` in front of the branch of `Before`, its only predecessor. Lanes that do not take the branch add 0.
-void moveUp(BasicBlock &Block, CondBrInst &Branch) {
-    IRBuilder<> Here(&Branch);
-    Value *Goes = Branch.getCondition();
-    if (Branch.getSuccessor(0) != &Block)
-        Goes = Here.CreateNot(Goes);
-    for (Instruction &I : make_early_inc_range(Block)) {
-        if (I.isTerminator())
-            break;
-        I.moveBefore(Branch.getIterator());
-        if (CallInst *Call = updateOf(I)) {
-            IRBuilder<> AtCall(Call);
-            Call->setArgOperand(2, AtCall.CreateSelect(Goes, Call->getArgOperand(2), AtCall.getInt64(0)));
-            Call->setCalledFunction(Call->getModule()->getOrInsertFunction(Taken, Call->getFunctionType()));
-        } else {
-            I.dropUBImplyingAttrsAndMetadata();
-        }
-    }
-}
-
-// Whether the block can be moved in front of the branch: it has updates, and what else it does may be done without need.
-bool isMovable(BasicBlock &Block, CondBrInst &Branch) {
-    unsigned Updates = 0, Others = 0;
-    for (Instruction &I : Block) {
-        if (I.isTerminator() || I.isDebugOrPseudoInst())
-            continue;
-        if (updateOf(I))
-            ++Updates;
-        else if (isa<PHINode>(I) || ++Others > MaxOthers || !isSafeToSpeculativelyExecute(&I, &Branch))
-            return false;
-    }
-    return Updates != 0;
-}
-
 // For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
 struct MoveUpdates : PassInfoMixin<MoveUpdates> {
     PreservedAnalyses run(Function &F, FunctionAnalysisManager &Analyses) {
         if (!mayHaveUpdates(F))
             return PreservedAnalyses::all();
-        bool Changed = false;
-        for (BasicBlock &Block : F) {
-            BasicBlock *Before = Block.getSinglePredecessor();
-            auto *Branch = Before ? dyn_cast<CondBrInst>(Before->getTerminator()) : nullptr;
-            if (!Branch || Before == &Block || Branch->getSuccessor(0) == Branch->getSuccessor(1) ||
-                !isa<UncondBrInst>(Block.getTerminator()) || !isMovable(Block, *Branch))
-                continue;
-            // Lanes leave a loop one after another, and count together behind it. (Moving instructions changes no loop.)
-            LoopInfo &Loops = Analyses.getResult<LoopAnalysis>(F);
-            if (Loops.getLoopFor(Before) != Loops.getLoopFor(&Block))
-                continue;
-            moveUp(Block, *Branch);
-            Changed = true;
-        }
+        auto IsUpdate = [](Instruction &I) { return updateOf(I) != nullptr; };
+        // Lanes that do not take the branch add 0.
+        auto SetCondition = [](Instruction &I, Value *Goes) {
+            CallInst *Call = updateOf(I);
+            IRBuilder<> AtCall(Call);
+            Call->setArgOperand(2, AtCall.CreateSelect(Goes, Call->getArgOperand(2), AtCall.getInt64(0)));
+            Call->setCalledFunction(Call->getModule()->getOrInsertFunction(Taken, Call->getFunctionType()));
+        };
+        bool Changed = moveBeforeBranches(F, Analyses, IsUpdate, SetCondition);
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }

@@ -1,5 +1,9 @@
 // What the plugins of this directory have in common: the calls that add to profile counters.
 #pragma once
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -25,4 +29,56 @@ inline llvm::CallInst *updateBy(llvm::StringRef Name, llvm::Instruction &I) {
 // Such functions are left alone, because the calls of the plugins have no tokens.
 inline bool hasConvergenceTokens(const llvm::Function &F) {
     return llvm::any_of(llvm::instructions(F), [](const llvm::Instruction &I) { return llvm::isa<llvm::ConvergenceControlInst>(I); });
+}
+
+// A block with more instructions, beside updates, stays a block of its own.
+constexpr unsigned MaxOthers = 4;
+
+using IsUpdate = llvm::function_ref<bool(llvm::Instruction &)>;
+
+// Whether the block can be moved in front of the branch: it has updates, and what else it does may be done without need.
+inline bool isMovable(llvm::BasicBlock &Block, llvm::CondBrInst &Branch, IsUpdate Is) {
+    unsigned Updates = 0, Others = 0;
+    for (llvm::Instruction &I : Block) {
+        if (I.isTerminator() || I.isDebugOrPseudoInst())
+            continue;
+        if (Is(I))
+            ++Updates;
+        else if (llvm::isa<llvm::PHINode>(I) || ++Others > MaxOthers || !llvm::isSafeToSpeculativelyExecute(&I, &Branch))
+            return false;
+    }
+    return Updates != 0;
+}
+
+// Moves blocks that a branch may skip, and that have updates and little else, in front of the branch, from where LLVM can make a
+// select of it. `SetCondition` makes a moved update depend on a condition.
+inline bool moveBeforeBranches(llvm::Function &F, llvm::FunctionAnalysisManager &Analyses, IsUpdate Is,
+                               llvm::function_ref<void(llvm::Instruction &, llvm::Value *)> SetCondition) {
+    bool Changed = false;
+    for (llvm::BasicBlock &Block : F) {
+        llvm::BasicBlock *Before = Block.getSinglePredecessor();
+        auto *Branch = Before ? llvm::dyn_cast<llvm::CondBrInst>(Before->getTerminator()) : nullptr;
+        if (!Branch || Before == &Block || Branch->getSuccessor(0) == Branch->getSuccessor(1) ||
+            !llvm::isa<llvm::UncondBrInst>(Block.getTerminator()) || !isMovable(Block, *Branch, Is))
+            continue;
+        // Lanes leave a loop one after another, and count together behind it. (Moving instructions changes no loop.)
+        llvm::LoopInfo &Loops = Analyses.getResult<llvm::LoopAnalysis>(F);
+        if (Loops.getLoopFor(Before) != Loops.getLoopFor(&Block))
+            continue;
+        llvm::IRBuilder<> Here(Branch);
+        llvm::Value *Goes = Branch->getCondition();
+        if (Branch->getSuccessor(0) != &Block)
+            Goes = Here.CreateNot(Goes);
+        for (llvm::Instruction &I : llvm::make_early_inc_range(Block)) {
+            if (I.isTerminator())
+                break;
+            I.moveBefore(Branch->getIterator());
+            if (Is(I))
+                SetCondition(I, Goes);
+            else
+                I.dropUBImplyingAttrsAndMetadata();
+        }
+        Changed = true;
+    }
+    return Changed;
 }

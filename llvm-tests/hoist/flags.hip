@@ -1,0 +1,139 @@
+// Flags that a plugin of `devprof flags` keeps in registers: the same as without it, also of blocks before a wave ends, traps or
+// waits, with waves of 32 and 64 lanes.
+//
+// REQUIRES: debian, gfx1100, sim
+// DEFINE: %{options} = -O2
+// DEFINE: %{build} = %hip_cxx %pgo %flags %{options} %s %take_devprof %devprof_a
+// DEFINE: %{run} = %ended %on_sim HSA_SIM_AGENTS=gfx1100 DEVPROF_SYNC_MS=1000 ./a
+// DEFINE: %{flags} = %counts gfx1100.default.profraw > all && FileCheck %s < all && grep -v traps all
+// DEFINE: %{same} = %{build} -o a && %{run} && %{flags} > stock && \
+// DEFINE:     %{build} -o a %keep_flags && %{run} && %{flags} > pass && diff stock pass && \
+// DEFINE:     %{build} -o a %keep_flags -Xclang -mllvm -Xclang -conditional-counter-update && %{run} && \
+// DEFINE:     %{flags} > both && diff stock both
+// RUN: %{same}
+// REDEFINE: %{options} = -O0
+// RUN: %{same}
+// REDEFINE: %{options} = -O3 -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64
+// RUN: %{same}
+//
+// A function has one test and a loop with the stores at its end. A function of one block tests where it starts, and flags of a
+// function that may trap are stored where LLVM stores them.
+// RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --cuda-device-only -S -emit-llvm -o - | FileCheck %s --check-prefix=IR
+#include "check.h"
+
+// CHECK: _Z10divergencePi: [1, 1, 0, 1, 1]
+// The second branch is entered with no active lane, and LLVM may execute it.
+__global__ void divergence(int *out) {
+    int i = threadIdx.x, x = i;
+    if (i < 20)
+        x += 3;
+    else
+        x ^= 5;
+    if (i > 1000)
+        x += out[i];
+    out[i] = x;
+}
+
+// IR-LABEL: define {{.*}} @_Z6leavesPii(
+// IR:       load i32, ptr addrspace(1) @__profc__Z6leavesPii
+// IR-NOT:   store i8
+// IR:       @llvm.cttz
+// IR:       store i8
+// IR-NOT:   store i8
+// IR:       ret void
+__global__ void leaves(int *out, int n) {
+    int i = threadIdx.x;
+    if (i >= n)
+        return;
+    for (int k = 0; k < 100; k++) {
+        if (out[k] == i + 7)
+            break;
+        switch ((k + i) % 5) {
+        case 0: out[i] += k; break;
+        case 1: out[i] ^= k;
+        case 2: out[i] -= i; break;
+        case 7: out[i] = 0;
+        }
+    }
+}
+
+// IR-LABEL: define {{.*}} @_Z3onePi(
+// IR-NEXT:  load i32, ptr addrspace(1) @__profc__Z3onePi
+// IR:       store i8
+// IR-NOT:   store i8
+// IR:       ret void
+__global__ void one(int *out) { out[threadIdx.x] = 1; }
+
+__device__ __attribute__((noinline)) int recurse(int n) { return n < 2 ? 1 : recurse(n - 1) + (n & 4 ? recurse(n - 2) : 0); }
+
+__device__ __attribute__((noinline)) int called(int x) {
+    if (x > 3)
+        return x / 2;
+    return x;
+}
+
+__global__ void calls(int *out) {
+    int i = threadIdx.x;
+    for (int k = 0; k < 3; k++)
+        out[i] += called(i + k);
+    out[i] += recurse(i % 6);
+}
+
+[[noreturn]] __device__ __attribute__((noinline)) void finish(int *out) {
+    if (threadIdx.x % 2)
+        out[0] = 1;
+    __builtin_amdgcn_endpgm();
+}
+
+// The wave ends in a function while half of its lanes are not active.
+__global__ void ends(int *out) {
+    if (threadIdx.x % 2 == 0)
+        out[1] = 2;
+    if (threadIdx.x > 40)
+        finish(out);
+    out[threadIdx.x] = 3;
+}
+
+// Waves of 64 lanes, and pairs of waves of 32 lanes: all but those of the last one wait for it, and end in the loop.
+__global__ void waits(int *out) {
+    int i = threadIdx.x;
+    if (i == 3)
+        out[2] = 1;
+    if (i >= 64) {
+        __hip_atomic_store(out + 100, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+        __builtin_amdgcn_endpgm();
+    }
+    for (;;)
+        if (__hip_atomic_load(out + 100, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == 1)
+            __builtin_amdgcn_endpgm();
+}
+
+// The first branch is of other lanes than the trap. Which lanes execute the code behind the trap is not defined.
+// CHECK:      _Z5trapsPi: [1, 1, 1, {{.}}, 1, {{.}}, {{.}}]
+// IR-LABEL:  define {{.*}} @_Z5trapsPi(
+// IR:         store i8
+// IR:         store i8
+// IR:         call void @llvm.trap
+__global__ void traps(int *out) {
+    if (threadIdx.x < 20)
+        out[threadIdx.x] = 3;
+    if (threadIdx.x == 25)
+        __builtin_trap();
+    if (threadIdx.x == 26)
+        out[26] = 3;
+}
+
+int main() {
+    int *out = device_ints(128);
+    CHECK(hipMemset(out, 0, 512));
+    divergence<<<1, 64>>>(out);
+    leaves<<<1, 64>>>(out, 50);
+    one<<<1, 64>>>(out);
+    calls<<<1, 64>>>(out);
+    ends<<<1, 64>>>(out);
+    waits<<<1, 128>>>(out);
+    CHECK(hipDeviceSynchronize());
+    traps<<<1, 64>>>(out);
+    if (hipDeviceSynchronize() == hipSuccess)
+        abort();
+}
