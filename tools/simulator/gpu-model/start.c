@@ -1,4 +1,4 @@
-// Preloaded into programs on the GPU model, by tools/rocm-env and `devprof run --model=rocr`: avoids three defects of AMD's
+// Preloaded into programs on the GPU model, by tools/rocm-env and `devprof run --model=rocr`: avoids two defects of AMD's
 // libraries of version 7.2.4. devprof does not use this library, and it must not hide devprof's own defects.
 //
 // 1. In model mode, hsaKmtOpenKFD of ROCr allocates and clears a table whose size is an uninitialized variable
@@ -13,9 +13,7 @@
 //    for their handlers in the teardown; here getpid does so, because that is the teardown's first call.
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -112,35 +110,6 @@ static void wait_for_handlers(void) {
         for (int n = 0; n < 60000 && calls < 2; n++)
             nanosleep(&millisecond, NULL);
     signal_destroy(signal);
-}
-
-struct thread {
-    void *(*start)(void *);
-    void *argument;
-};
-
-static void *start_with_low_priority(void *data) {
-    struct thread thread = *(struct thread *)data;
-    free(data);
-    // On Linux, this is the priority of the calling thread. 10: the thread has a tenth of the share of other threads.
-    (void)!nice(10);
-    return thread.start(thread.argument);
-}
-
-int pthread_create(pthread_t *id, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
-    Dl_info caller;
-    if (dladdr(__builtin_return_address(0), &caller) && strstr(caller.dli_fname, "/libhsa-runtime64.so")) {
-        struct thread *thread = malloc(sizeof *thread);
-        if (!thread)
-            return EAGAIN;
-        *thread = (struct thread){start, argument};
-        int error = create(id, attributes, start_with_low_priority, thread);
-        if (error)
-            free(thread);
-        return error;
-    }
-    return create(id, attributes, start, argument);
 }
 
 pid_t getpid(void) {
