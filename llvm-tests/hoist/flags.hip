@@ -1,7 +1,7 @@
 // Flags that a plugin of `devprof flags` keeps in registers: the same as without it, also of blocks before a wave ends, traps or
 // waits, with waves of 32 and 64 lanes.
 //
-// REQUIRES: debian, gfx1100, sim
+// REQUIRES: debian, gfx1100, sim, wave32
 // DEFINE: %{options} = -O2
 // DEFINE: %{build} = %hip_cxx %pgo %flags %{options} %s %take_devprof %devprof_a
 // DEFINE: %{run} = %ended %on_sim HSA_SIM_AGENTS=gfx1100 DEVPROF_SYNC_MS=1000 ./a
@@ -18,7 +18,7 @@
 //
 // A function has one test and a loop with the stores at its end. A function of one block tests where it starts, and flags of a
 // function that may trap are stored where LLVM stores them.
-// RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --cuda-device-only -S -emit-llvm -o - | FileCheck %s --check-prefix=IR
+// RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -S -emit-llvm -o - | FileCheck %s --check-prefix=IR
 #include "check.h"
 
 // CHECK: _Z10divergencePi: [1, 1, 0, 1, 1]
