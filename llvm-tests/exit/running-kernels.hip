@@ -20,7 +20,7 @@
 // RUN: %counts gfx1100.later.profraw | FileCheck %s
 // CHECK: {{^}}_Z6longerPii: [256, 256000]{{$}}
 //
-// RUN: env LLVM_PROFILE_FILE=limit.profraw DEVPROF_SYNC_MS=1000 ./a non-blocking 100000 2> err
+// RUN: env LLVM_PROFILE_FILE=limit.profraw DEVPROF_SYNC_MS=1000 ./a non-blocking 500000 2> err
 // RUN: FileCheck %s --check-prefix=LIMIT < err && %counts gfx1100.limit.profraw | FileCheck %s --check-prefix=LESS
 // LIMIT: devprof: kernels still run after 1000 ms (DEVPROF_SYNC_MS): what they count from now on is lost
 // LESS:  {{^}}_Z6longerPii: [{{.*}}]{{$}}
