@@ -5,6 +5,7 @@ mod options;
 mod usable_profile;
 
 pub use options::Options;
+use options::{FLAGS_ONLY, for_device};
 
 use crate::clang::{Clang, Instrumentation, offload_flags};
 use crate::console::{Console, Diagnostic};
@@ -225,7 +226,6 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
         (true, true) => scoped(options, &["-fprofile-instr-generate"]),
         (false, _) => scoped(options, &["-fprofile-generate"]),
     };
-    let for_device = |flag: &str| ["-Xarch_device".to_owned(), flag.to_owned()];
     if options.sampling && !samples {
         bail!("{clang} has no sampling: omit --sampling");
     }
@@ -239,9 +239,7 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     }
     if options.only_ran() && !options.link {
         // As options of LLVM for the device alone, clang would pass them to lld, too, which does not know them.
-        let pairs = options::FLAGS_ONLY
-            .iter()
-            .flat_map(|option| ["-mllvm", option]);
+        let pairs = FLAGS_ONLY.iter().flat_map(|option| ["-mllvm", option]);
         flags.extend(pairs.flat_map(|part| ["-Xclang".to_owned(), part.to_owned()]));
     }
     flags.extend(device_runtime(options, clang, kind)?);

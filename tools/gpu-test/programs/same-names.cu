@@ -1,6 +1,5 @@
 // Kernels of one name in two files, of which one is launched. Without RDC each file has its own cubin, and the report reads
-// each with its own profile. With RDC they are in one cubin,
-// with different symbols.
+// each with its own profile. With RDC they are in one cubin, with different symbols.
 //
 // VARIANTS: preload archive rdc
 // RUN: %{cu} main.cu -o main.o

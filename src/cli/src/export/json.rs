@@ -69,7 +69,6 @@ enum Line<'a> {
         name: &'a str,
         symbol: Option<&'a str>,
         /// The build ID of its code object in hexadecimal.
-        #[serde(skip_serializing_if = "Option::is_none")]
         build_id: Option<&'a str>,
         object: u64,
         kernarg: u32,

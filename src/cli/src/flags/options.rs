@@ -69,6 +69,11 @@ pub const FLAGS_ONLY: [&str; 2] = [
     "-conditional-counter-update",
 ];
 
+/// A flag for the compilation of device code.
+pub fn for_device(flag: &str) -> [String; 2] {
+    ["-Xarch_device".to_owned(), flag.to_owned()]
+}
+
 /// What coverage records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Coverage {

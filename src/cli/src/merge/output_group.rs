@@ -29,14 +29,19 @@ impl OutputGroup {
     /// It has not.
     pub fn check(&mut self, path: &Path, only_ran: bool) -> Result<()> {
         let (kind, first) = self.kind.get_or_insert_with(|| (only_ran, path.to_owned()));
-        let (has, others) = match only_ran {
-            true => ("says only which code ran", "has counts"),
-            false => ("has counts", "says only which code ran"),
+        let has = |only_ran| {
+            if only_ran {
+                "says only which code ran"
+            } else {
+                "has counts"
+            }
         };
         ensure!(
             *kind == only_ran,
-            "it {has}, and {} {others}: merge them apart (--by-arch keeps device and host apart)",
-            first.display()
+            "it {}, and {} {}: merge them apart (--by-arch keeps device and host apart)",
+            has(only_ran),
+            first.display(),
+            has(*kind)
         );
         Ok(())
     }

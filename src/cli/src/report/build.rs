@@ -348,6 +348,7 @@ fn functions(
             columns.or_insert_with(no_functions)[index].push(function);
         }
     }
+    let kind = device_counts(data);
     let mut functions: Vec<FunctionCoverage> = Vec::with_capacity(named.len());
     let mut definitions: Vec<Definition> = Vec::new();
     let mut named = named.into_iter().peekable();
@@ -386,6 +387,7 @@ fn functions(
         definitions.push(Definition {
             name,
             instances: first..functions.len(),
+            count: definition.count.map(|count| kind.limit(count)),
             lines: totals.lines,
             branches: totals.branches,
             ..definition
@@ -422,8 +424,7 @@ fn coverage(
         let cell = (!own.is_empty()).then(|| cell(column, entered.unwrap_or(0)));
         if !column.host {
             let count = cell.and_then(Cell::count);
-            let total = sum(coverage.count, count, u64::saturating_add);
-            coverage.count = total.map(|total| device_counts(data).limit(total));
+            coverage.count = sum(coverage.count, count, u64::saturating_add);
         }
         if column.host != on_device {
             coverage.unused &= own.iter().all(|function| function.mapping.unused);
@@ -433,6 +434,7 @@ fn coverage(
         }
         coverage.columns.push(cell);
     }
+    coverage.count = coverage.count.map(|count| device_counts(data).limit(count));
     let totals = together.totals();
     (coverage.lines, coverage.branches) = (totals.lines, totals.branches);
     (coverage, on_device, together)
@@ -450,8 +452,7 @@ fn add_instance(definition: &mut Definition, instance: &FunctionCoverage, data: 
             (total, cell) => total.or(cell),
         };
     }
-    let total = sum(definition.count, instance.count, u64::saturating_add);
-    definition.count = total.map(|total| device_counts(data).limit(total));
+    definition.count = sum(definition.count, instance.count, u64::saturating_add);
 }
 
 fn kernels(

@@ -109,9 +109,10 @@ fn with_build_id(mut function: Function, object: &Object) -> Function {
 
 /// The kind of counts in an indexed profile.
 fn counts_of(profile: &Path) -> CountKind {
-    match merge::only_ran(profile) {
-        true => CountKind::Ran,
-        false => CountKind::Executions,
+    if merge::only_ran(profile) {
+        CountKind::Ran
+    } else {
+        CountKind::Executions
     }
 }
 

@@ -52,11 +52,11 @@ impl Which {
             Which::All => {
                 let host = report.host_column();
                 let host = host.and_then(|host| condition.columns[host]);
+                let total = sum(condition.device, host, |a, b| {
+                    (a.0.saturating_add(b.0), a.1.saturating_add(b.1))
+                });
                 let kind = report.counts();
-                sum(condition.device, host, |a, b| {
-                    let total = |one: u64, other| kind.limit(one.saturating_add(other));
-                    (total(a.0, b.0), total(a.1, b.1))
-                })
+                total.map(|(taken, not)| (kind.limit(taken), kind.limit(not)))
             }
         }
     }

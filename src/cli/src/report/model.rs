@@ -85,6 +85,11 @@ impl CountKind {
         }
     }
 
+    /// What is shown instead of a count.
+    pub fn mark(self, count: u64) -> Option<&'static str> {
+        (self == CountKind::Ran && count > 0).then_some("✓")
+    }
+
     /// A count or sum of this kind.
     pub fn limit(self, count: u64) -> u64 {
         match self {

@@ -1,7 +1,7 @@
 //! The report for a terminal: the notes, the kernels, the files and the totals.
 
 use super::counts::{Counts, Which};
-use super::model::{Change, Comparison, CountKind, Kernel, KernelState, Ratio, Report, Totals};
+use super::model::{Change, Comparison, Kernel, KernelState, Ratio, Report, Totals};
 use crate::readable;
 use crate::table::Table;
 use clap::Args;
@@ -198,16 +198,16 @@ fn missing_lines(report: &Report) -> String {
 /// The sources with the count of each line, as `llvm-cov show` prints them.
 pub fn sources(report: &Report) -> String {
     let mut text = String::new();
+    let kind = report.counts();
     for (file, counts) in Counts::of_files(report, Which::All) {
         let _ = writeln!(text, "{}:", file.location());
         let by_number = counts.lines.iter().map(|line| (line.number, line.count));
         let by_number: BTreeMap<u32, u64> = by_number.collect();
         let mut line = |number: u32, count: Option<u64>, source: &str| {
-            let count = count.map(|count| match report.counts() {
-                CountKind::Ran if count > 0 => "✓".to_owned(),
-                _ => count.to_string(),
+            let count = count.map_or_else(String::new, |count| {
+                let mark = kind.mark(count).map(str::to_owned);
+                mark.unwrap_or_else(|| count.to_string())
             });
-            let count = count.unwrap_or_default();
             let _ = writeln!(text, "{number:>5}|{count:>10}|{source}");
         };
         match &file.source.text {

@@ -87,10 +87,8 @@ pub fn number(n: u64) -> Markup {
 
 /// A count as text: a check mark if the profile says only that the code ran.
 pub fn count_text(count: u64, kind: CountKind) -> String {
-    match kind {
-        CountKind::Ran if count > 0 => "✓".to_owned(),
-        _ => grouped(count),
-    }
+    let mark = kind.mark(count).map(str::to_owned);
+    mark.unwrap_or_else(|| grouped(count))
 }
 
 pub fn count(cell: Option<Cell>, kind: CountKind) -> Markup {
