@@ -8,11 +8,12 @@ use super::signals;
 use crate::drain::kind::DrainKind;
 use crate::support::diagnostics;
 use crate::support::features::HAS_TRACE;
+use crate::support::gate::Gate;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log::{self, Event};
 use crate::support::settings::{Settings, settings};
 use crate::sys::threads;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The pause before the next attempt while the gate is closed.
@@ -20,11 +21,8 @@ const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
 /// The thread was started in this process.
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, a forked
-/// child can read it.
-static GATE: AtomicU32 = AtomicU32::new(0);
-const BUSY: u32 = 1;
-const CLOSED: u32 = 2;
+/// The thread is inside while it drains.
+static GATE: Gate = Gate::new();
 
 /// Starts the thread, unless it is running or not needed.
 pub fn start() {
@@ -89,39 +87,40 @@ fn drain(is_last: bool) -> bool {
     if !lifecycle::may_be_up() {
         return true;
     }
-    let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
-    if free.is_ok() {
-        guarded(Cost::Counters, (), || {
-            let kind = if is_last && signals::take_waits_for_kernels() {
-                DrainKind::All
-            } else {
-                DrainKind::Snapshot
-            };
-            collect(kind, false);
-        });
-        GATE.fetch_sub(BUSY, Ordering::SeqCst);
-    }
-    free.is_ok()
+    let Some(_inside) = GATE.enter() else {
+        return false;
+    };
+    guarded(Cost::Counters, (), || {
+        let kind = if is_last && signals::take_waits_for_kernels() {
+            DrainKind::All
+        } else {
+            DrainKind::Snapshot
+        };
+        collect(kind, false);
+    });
+    true
 }
 
-/// Closes the gate: after this returns, the thread does not use HSA.
-pub fn close_gate() {
-    GATE.fetch_add(CLOSED, Ordering::SeqCst);
-    while GATE.load(Ordering::SeqCst) & BUSY != 0 {
-        std::thread::sleep(Duration::from_micros(50));
-    }
+/// Before a fork: keeps the thread out of drains. Otherwise the child would inherit locks of the GPU runtime and of libc that
+/// nobody releases, and would wait for them at its exit. Waits for a drain in progress, up to `limit`.
+pub fn before_fork(limit: Duration) {
+    GATE.close(Some(limit));
 }
 
-/// The last drain is over.
+/// After the fork, in the parent and in the child.
+pub fn after_fork() {
+    GATE.open();
+}
+
+/// The last drain is over. After this returns, the thread does not use HSA.
 pub fn stop() {
     signals::release();
-    close_gate();
+    GATE.close(None);
 }
 
-/// In the child of a fork, which does not have the thread. Returns whether the thread was in a drain: it may have held locks
-/// that nobody will release.
+/// In the child of a fork. Returns whether the thread was in a drain: it may have held locks that nobody will release.
 pub fn in_child() -> bool {
     signals::release();
     STARTED.store(false, Ordering::SeqCst);
-    GATE.swap(0, Ordering::SeqCst) & BUSY != 0
+    GATE.reset()
 }

@@ -36,7 +36,7 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) -> bool {
     lifecycle::set_owner();
     gpu::observers::set(&observers::Drain, &observers::TRACE);
     handler::set_exit_handler(exit::at_exit);
-    sys::exit::in_forked_child(fork::in_child);
+    sys::exit::at_fork(&fork::HANDLERS);
     if let Leader::Other = leader {
         handler::register_at_exit(exit::at_close);
         // Exit handlers run in the reverse order of their registration: the drain runs before all earlier handlers.

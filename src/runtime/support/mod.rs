@@ -6,6 +6,7 @@ pub mod alloc;
 pub mod diagnostics;
 pub mod environment;
 pub mod features;
+pub mod gate;
 pub mod panic_guard;
 pub mod registry;
 pub mod run_log;

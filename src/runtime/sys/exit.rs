@@ -17,8 +17,20 @@ pub fn at_quick_exit(handler: extern "C" fn()) -> bool {
     at_quick_exit(handler) == 0
 }
 
-/// Runs `handler` in the child of each fork.
-pub fn in_forked_child(handler: unsafe extern "C" fn()) {
+/// What runs at each fork: before it and after it in the parent, and in the child.
+pub struct ForkHandlers {
+    pub before: extern "C" fn(),
+    pub in_parent: extern "C" fn(),
+    pub in_child: extern "C" fn(),
+}
+
+/// Registers handlers of forks.
+pub fn at_fork(handlers: &ForkHandlers) {
+    let ForkHandlers {
+        before,
+        in_parent,
+        in_child,
+    } = *handlers;
     // SAFETY: as in `at_exit`. If this fails, the child is still recognized by its process id.
-    unsafe { libc::pthread_atfork(None, None, Some(handler)) };
+    unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }

@@ -32,5 +32,5 @@ pub use cuda::{cuda_now, cuda_started};
 pub use observer::{Observer, release};
 pub use recorder::streams;
 pub use session::recording::prepare;
-pub use session::{end, finish, flush, set_recording};
+pub use session::{after_fork, before_fork, end, finish, flush, set_recording};
 pub use start::{in_child, start, start_cuda};

@@ -8,6 +8,7 @@ pub use source::{Delivery, Mark, Progress, Runtime, Source};
 use super::queues::wakeup;
 use super::recorder::{Recorder, clock};
 use crate::support::diagnostics;
+use crate::support::gate::Gate;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::support::sync::{Busy, lock};
@@ -48,6 +49,8 @@ struct State {
 }
 
 static SESSION: OnceLock<Session> = OnceLock::new();
+/// The completion thread is inside while it uses the GPU runtimes.
+static GATE: Gate = Gate::new();
 /// The trace belongs to the parent of this forked process.
 static BELONGS_TO_PARENT: AtomicBool = AtomicBool::new(false);
 
@@ -64,6 +67,17 @@ fn session() -> Option<&'static Session> {
 /// Whether this process is traced.
 pub fn is_traced() -> bool {
     session().is_some()
+}
+
+/// Before a fork: keeps the completion thread out of the GPU runtimes, so that the child inherits none of their locks from it.
+/// Waits up to `limit`.
+pub fn before_fork(limit: Duration) {
+    GATE.close(Some(limit));
+}
+
+/// After the fork, in the parent and in the child.
+pub fn after_fork() {
+    GATE.open();
 }
 
 /// Called in the child of a fork.
@@ -207,6 +221,10 @@ impl Session {
         let mut idle = 0;
         let mut requested = Instant::now();
         loop {
+            let Some(inside) = GATE.enter() else {
+                std::thread::sleep(SHORTEST_PAUSE);
+                continue;
+            };
             let mut progress = self.with(State::poll).unwrap_or_default();
             progress.busy += self.deliveries.iter().filter(|d| d.submit()).count();
             let is_quiet = progress.busy == 0 && progress.polled == 0;
@@ -215,6 +233,7 @@ impl Session {
                     self.deliveries.iter().for_each(|d| d.request());
                     requested = Instant::now();
                 }
+                drop(inside);
                 idle = if progress.recorded > 0 { 0 } else { idle + 1 };
                 if idle < IDLE_DELIVERY_POLLS {
                     std::thread::park_timeout(DELIVERY_PAUSE);
@@ -227,6 +246,7 @@ impl Session {
                 }
                 continue;
             }
+            drop(inside);
             if progress.recorded > 0 {
                 (pause, idle) = (SHORTEST_PAUSE, 0);
             } else if is_quiet && idle >= IDLE_POLLS {
