@@ -1,4 +1,4 @@
-// Preloaded into programs on the GPU model, by tools/rocm-env and `devprof run --model=rocr`: avoids two defects of AMD's
+// Preloaded into programs on the GPU model, by tools/rocm-env and `devprof run --model=rocr`: avoids three defects of AMD's
 // libraries of version 7.2.4. devprof does not use this library, and it must not hide devprof's own defects.
 //
 // 1. In model mode, hsaKmtOpenKFD of ROCr allocates and clears a table whose size is an uninitialized variable
@@ -11,9 +11,14 @@
 //    ~RuntimeTearDown destroys HIP's devices or shuts HSA down releases the last reference to a queue and its kernels, and
 //    with it frees what the teardown has freed: "double free or corruption", or a segmentation fault. Later versions wait
 //    for their handlers in the teardown; here getpid does so, because that is the teardown's first call.
+//
+// 3. In model mode, two threads of ROCr and one of HIP poll for events all the time, with interrupts as without. They get a low
+//    priority, so that on a busy machine the program's threads and the model run first.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,30 +32,47 @@ extern char **environ;
 
 enum { NODES = 16, STACK_WORDS = 8192 };
 
-static uintptr_t hip_start, hip_end;
+// The addresses of a library.
+struct range {
+    uintptr_t start, end, inside;
+};
+
+static struct range hip, rocr;
 static atomic_bool is_exiting;
 static int (*signal_create)(int64_t, uint32_t, const void *, uint64_t *);
 static int (*signal_destroy)(uint64_t);
 static int (*signal_async_handler)(uint64_t, int, int64_t, bool (*)(int64_t, void *), void *);
+static int (*create_thread)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-// Sets hip_start and hip_end if an address is in this library.
-static int find_hip(struct dl_phdr_info *library, size_t size, void *in_hip) {
-    uintptr_t address = (uintptr_t)in_hip, last = 0;
+// Sets the range if the address inside it is in this library.
+static int find_range(struct dl_phdr_info *library, size_t size, void *data) {
+    struct range *range = data;
+    uintptr_t last = 0;
     bool is_inside = false;
     for (int n = 0; n < library->dlpi_phnum; n++) {
         const ElfW(Phdr) *segment = &library->dlpi_phdr[n];
         if (segment->p_type != PT_LOAD)
             continue;
         uintptr_t start = library->dlpi_addr + segment->p_vaddr, end = start + segment->p_memsz;
-        is_inside |= start <= address && address < end;
+        is_inside |= start <= range->inside && range->inside < end;
         last = end > last ? end : last;
     }
     if (is_inside) {
-        hip_start = library->dlpi_addr;
-        hip_end = last;
+        range->start = library->dlpi_addr;
+        range->end = last;
     }
     (void)size;
     return is_inside;
+}
+
+// This takes no lock that a thread holds while it runs code of a library that it opens.
+static void find_library(struct range *range, void *inside) {
+    range->inside = (uintptr_t)inside;
+    dl_iterate_phdr(find_range, range);
+}
+
+static bool is_in(const struct range *range, const void *address) {
+    return range->start <= (uintptr_t)address && (uintptr_t)address < range->end;
 }
 
 static void begin_exit(void) {
@@ -60,12 +82,12 @@ static void begin_exit(void) {
 // HIP is being initialized.
 static void prepare_exit(void *in_hip) {
     void *hsa = dlopen("libhsa-runtime64.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (hip_end || !hsa)
+    if (hip.end || !hsa)
         return;
     signal_create = dlsym(hsa, "hsa_signal_create");
     signal_destroy = dlsym(hsa, "hsa_signal_destroy");
     signal_async_handler = dlsym(hsa, "hsa_amd_signal_async_handler");
-    dl_iterate_phdr(find_hip, in_hip);
+    find_library(&hip, in_hip);
     atexit(begin_exit);
 }
 
@@ -80,6 +102,9 @@ char *getenv(const char *name) {
     // Only HIP reads this variable.
     if (!strcmp(name, "HIP_ENABLE_DEFERRED_LOADING"))
         prepare_exit(__builtin_return_address(0));
+    // Only ROCr reads this one, before it creates its threads.
+    if (!strcmp(name, "HSA_ENABLE_INTERRUPT") && !rocr.end)
+        find_library(&rocr, __builtin_return_address(0));
     fill_stack();
     size_t length = strlen(name);
     for (char **entry = environ; entry && *entry; entry++)
@@ -112,13 +137,46 @@ static void wait_for_handlers(void) {
     signal_destroy(signal);
 }
 
+struct thread {
+    void *(*start)(void *);
+    void *argument;
+};
+
+static void *start_with_low_priority(void *data) {
+    struct thread thread = *(struct thread *)data;
+    free(data);
+    // On Linux, this is the priority of the calling thread. 10: the thread has a tenth of the share of other threads.
+    (void)!nice(10);
+    return thread.start(thread.argument);
+}
+
+// The first thread may be created while this library is being loaded, but never by several threads.
+__attribute__((constructor)) static void find_create_thread(void) {
+    create_thread = dlsym(RTLD_NEXT, "pthread_create");
+}
+
+int pthread_create(pthread_t *id, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
+    if (!create_thread)
+        find_create_thread();
+    const void *caller = __builtin_return_address(0);
+    if (!is_in(&rocr, caller) && !is_in(&hip, caller))
+        return create_thread(id, attributes, start, argument);
+    struct thread *thread = malloc(sizeof *thread);
+    if (!thread)
+        return EAGAIN;
+    *thread = (struct thread){start, argument};
+    int error = create_thread(id, attributes, start_with_low_priority, thread);
+    if (error)
+        free(thread);
+    return error;
+}
+
 pid_t getpid(void) {
     // The process that has initialized HIP. In a forked child there is no teardown, and ROCr's thread does not exist.
     static _Atomic pid_t initialized;
     static atomic_flag is_done = ATOMIC_FLAG_INIT;
     pid_t pid = syscall(SYS_getpid);
-    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
-    if (hip_start <= caller && caller < hip_end) {
+    if (is_in(&hip, __builtin_return_address(0))) {
         if (!is_exiting)
             initialized = pid;
         else if (initialized == pid && !atomic_flag_test_and_set(&is_done))
