@@ -15,6 +15,9 @@ __global__ void branch(int *out) {
 }
 
 int main() {
+    volatile int sum = 0;
+    for (int i = 0; i < 7; i++)
+        sum = sum + i;
     branch<<<8, 64>>>(device_ints(64));
     CHECK(hipDeviceSynchronize());
 }

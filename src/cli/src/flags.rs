@@ -5,7 +5,7 @@ mod options;
 mod usable_profile;
 
 pub use options::Options;
-use options::{FLAGS_ONLY, for_device};
+use options::for_device;
 
 use crate::clang::{Clang, Instrumentation, offload_flags};
 use crate::console::{Console, Diagnostic};
@@ -22,21 +22,15 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let mut flags = all(options, &clang, console)?;
     if options.hoist && options.only_ran() {
         return Err(usage(
-            "--hoist is for exact counts: omit it, or use --coverage=counts",
+            "--hoist is for exact counts: add --coverage=counts, or omit it",
         ));
     }
     if options.hoist {
-        flags.push(plugin("hoist", &clang)?);
+        flags.push(for_passes(&plugin("hoist", &clang)?));
     }
     let instruments = options.purpose.pgo_use.is_none();
-    let has_plugin = clang.major >= OLDEST_WITH_PLUGINS && !options.cuda && !options.link;
-    if instruments && has_plugin && !options.no_compact && !options.only_ran() {
-        match compact(&clang) {
-            Ok(flag) => flags.push(flag),
-            Err(error) => console.warn(format!(
-                "large templates will take long to compile: {error:#} (--no-compact: no warning)"
-            )),
-        }
+    if instruments && !options.link {
+        flags.extend(plugin_or_stock(options, &clang, console));
     }
     if instruments && !options.no_runtime && !options.compile && !options.module {
         flags.extend(runtime(options)?);
@@ -77,8 +71,50 @@ fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::R
 /// The oldest clang for which src/device/counter-pass is written.
 pub const OLDEST_WITH_PLUGINS: u32 = 23;
 
-/// The flag that loads a plugin of src/device/counter-pass. Plugins ignore host code.
-fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
+/// LLVM's options for a flag of one byte per block, which is tested before it is written.
+const STOCK_FLAGS: [&str; 2] = [
+    "-enable-single-byte-coverage",
+    "-conditional-counter-update",
+];
+
+/// The flags that load devprof's plugin for what is recorded. Without the plugin, LLVM's options have the same result in
+/// the report, but code takes longer to run, or to compile.
+fn plugin_or_stock(options: &Options, clang: &Clang, console: &mut Console) -> Vec<String> {
+    let (plugin, costs) = match (options.only_ran(), options.cuda) {
+        (true, _) => (coverage as fn(&Clang) -> _, "coverage will cost more time"),
+        (false, false) => (
+            compact as fn(&Clang) -> _,
+            "large templates will take long to compile",
+        ),
+        (false, true) => return Vec::new(),
+    };
+    if clang.major >= OLDEST_WITH_PLUGINS && !options.no_plugin {
+        match plugin(clang) {
+            Ok(flags) => return flags,
+            Err(error) => console.warn(format!("{costs}: {error:#} (--no-plugin: no warning)")),
+        }
+    }
+    match (options.only_ran(), options.cuda) {
+        (false, _) => Vec::new(),
+        (true, true) => {
+            let all = STOCK_FLAGS.map(|option| for_device(&format!("-mllvm={option}")));
+            all.into_iter().flatten().collect()
+        }
+        // As options for the device alone, clang would pass them to lld, too, which does not know them.
+        (true, false) => {
+            let all = STOCK_FLAGS.map(|option| ["-Xclang", "-mllvm", "-Xclang", option]);
+            all.into_iter().flatten().map(str::to_owned).collect()
+        }
+    }
+}
+
+/// The flag that loads a plugin's passes.
+fn for_passes(plugin: &Path) -> String {
+    format!("-fpass-plugin={}", plugin.display())
+}
+
+/// A plugin of src/device/counter-pass. Plugins ignore host code.
+fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<PathBuf> {
     if clang.major < OLDEST_WITH_PLUGINS {
         bail!(
             "--{name} needs clang {OLDEST_WITH_PLUGINS} or later, and {} is {}: name another one with --clang",
@@ -106,12 +142,22 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
             build_plugin(name, &clang.path, clang.major)
         );
     }
-    Ok(format!("-fpass-plugin={}", plugin.display()))
+    Ok(plugin)
 }
 
-/// The flag that loads the plugin for smaller code. The functions that it calls are in devprof's device runtime, but not in LLVM's.
-fn compact(clang: &Clang) -> anyhow::Result<String> {
-    let flag = plugin("compact", clang)?;
+/// The flags that load the plugin for byte coverage: before the front end, where it turns LLVM's byte coverage on for device
+/// code, so that host code keeps its counts, and for its passes.
+fn coverage(clang: &Clang) -> anyhow::Result<Vec<String>> {
+    let plugin = plugin("coverage", clang)?;
+    Ok(vec![
+        format!("-fplugin={}", plugin.display()),
+        for_passes(&plugin),
+    ])
+}
+
+/// The flags that load the plugin for smaller code. The functions that it calls are in devprof's device runtime, but not in LLVM's.
+fn compact(clang: &Clang) -> anyhow::Result<Vec<String>> {
+    let plugin = plugin("compact", clang)?;
     let archive = device_archive(clang)?;
     let content =
         std::fs::read(&archive).with_context(|| format!("cannot read {}", archive.display()))?;
@@ -126,7 +172,7 @@ fn compact(clang: &Clang) -> anyhow::Result<String> {
             )
         );
     }
-    Ok(flag)
+    Ok(vec![for_passes(&plugin)])
 }
 
 /// The flags that link devprof's archive.
@@ -236,11 +282,6 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     // version 11 the device runtime increments them, always atomically.
     if raw_version < 11 && !options.link {
         flags.extend(for_device("-fprofile-update=atomic"));
-    }
-    if options.only_ran() && !options.link {
-        // As options of LLVM for the device alone, clang would pass them to lld, too, which does not know them.
-        let pairs = FLAGS_ONLY.iter().flat_map(|option| ["-mllvm", option]);
-        flags.extend(pairs.flat_map(|part| ["-Xclang".to_owned(), part.to_owned()]));
     }
     flags.extend(device_runtime(options, clang, kind)?);
     // Either the compiler or the device linker generates the code: with LTO, the linker, which most of clang 23's ways of

@@ -53,6 +53,10 @@ pub struct Options {
 pub struct How {
     /// Write one file per architecture: OUT.gfx1100.profdata, OUT.host.profdata
     ///
+    /// Without this option there is one file, or two if some profiles have counts, and others say only which code ran, as those
+    /// of device and host with `devprof flags --coverage`: the counts are in OUT.host.profdata, or
+    /// in OUT.counts.profdata if they are not only the host's.
+    ///
     /// A function that is compiled for several architectures, or for host and device, has the same name and usually the
     /// same hash in all of them. In a common file, its counts are added. That is right for -fprofile-use, which
     /// compiles all of them with one file, and for coverage on any architecture. Coverage on one architecture needs a
@@ -89,6 +93,8 @@ pub struct Output {
     pub files: usize,
     /// Number of functions in it. A function with several structures (hashes) counts once per structure.
     pub functions: usize,
+    /// What the file has, if that is not counts of all files.
+    counts: &'static str,
     /// The llvm-profdatas that were used. The last one wrote the file.
     pub tools: Vec<Tool>,
 }
@@ -116,11 +122,12 @@ impl std::fmt::Display for Output {
             .collect();
         write!(
             f,
-            "{}: {}, {}, {}; {}",
+            "{}: {}, {}, {}{}; {}",
             self.path.display(),
             plural(self.files, "file"),
             plural(self.functions, "function"),
             joined(&self.archs),
+            self.counts,
             tools.join(" and ")
         )
     }
@@ -230,10 +237,12 @@ pub fn merge(
                 let input = &inputs.all[added.input];
                 let arch = &input.arch;
                 let id = input.build_id.as_ref();
-                let key = how.by_arch.then(|| {
+                let key = if how.by_arch {
                     let own = id.filter(|id| is_apart(arch, id)).cloned();
-                    (arch.clone(), own)
-                });
+                    Key::Arch(arch.clone(), own)
+                } else {
+                    Key::Kind { only_ran }
+                };
                 let group = groups.entry(key).or_default();
                 group.check(path, only_ran)?;
                 group.add(added, arch);
@@ -248,6 +257,12 @@ pub fn merge(
     losses.bar.finish_and_clear();
     losses.check()?;
     ensure!(!groups.is_empty(), "there is no profile to merge");
+    let has_flags = groups.contains_key(&Key::Kind { only_ran: true });
+    ensure!(
+        !has_flags || groups.len() == 1 || !outfile::is_stream(out),
+        "some files have counts, and others say only which code ran: they cannot both be written to {}; name a file with -o",
+        out.display()
+    );
 
     let scratch = tempfile::tempdir().with_context(|| {
         let dir = std::env::temp_dir();
@@ -255,7 +270,7 @@ pub fn merge(
     })?;
     let groups: Vec<(Key, OutputGroup)> = groups.into_iter().collect();
     let outcomes = parallel::map(&groups, |(key, group)| {
-        let path = path_of(out, key);
+        let path = path_of(out, key, group, has_flags);
         let cannot_write = || format!("cannot write {}", path.display());
         if found.has(&path) {
             return Err(usage(format!(
@@ -297,7 +312,15 @@ pub fn merge(
             archs: outcome.archs,
             files: outcome.files,
             tools: outcome.tools,
-            build_id: key.as_ref().and_then(|(_, id)| id.clone()),
+            counts: match key {
+                Key::Kind { only_ran: true } => ", only which code ran",
+                Key::Kind { only_ran: false } if has_flags => ", counts",
+                Key::Kind { .. } | Key::Arch(..) => "",
+            },
+            build_id: match key {
+                Key::Arch(_, id) => id.clone(),
+                Key::Kind { .. } => None,
+            },
             first: inputs.all[group.inputs[0]].files[0].clone(),
             path,
         };
@@ -351,19 +374,28 @@ fn leave_out_duplicates(found: &mut Found) -> Option<Diagnostic> {
     )))
 }
 
-/// The architecture and build ID of the profiles in an output, if they have outputs of their own.
-type Key = Option<(Arch, Option<String>)>;
+/// The profiles in an output.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// Those with flags, or those with counts: llvm-profdata would add counts to flags, and refuses functions of host and device,
+    /// which have more flags than counters.
+    Kind { only_ran: bool },
+    /// Those of an architecture, and of a code object if it has an output of its own, by its build ID.
+    Arch(Arch, Option<String>),
+}
 
-/// `dir/OUT.gfx1100.profdata` or `dir/OUT.gfx1100.BUILD.profdata`
-fn path_of(out: &Path, key: &Key) -> PathBuf {
-    let Some((arch, build_id)) = key else {
-        return out.to_owned();
+/// `dir/OUT.gfx1100.profdata`, `dir/OUT.gfx1100.BUILD.profdata`, or without architectures `dir/OUT.profdata`. Next to a file of flags,
+/// counts are in `dir/OUT.host.profdata` if they are all of the host, or else in `dir/OUT.counts.profdata`.
+fn path_of(out: &Path, key: &Key, group: &OutputGroup, has_flags: bool) -> PathBuf {
+    let suffix = match key {
+        Key::Arch(arch, None) => arch.to_string(),
+        Key::Arch(arch, Some(id)) => format!("{arch}.{id}"),
+        Key::Kind { only_ran: false } if has_flags && group.is_of_host() => "host".to_owned(),
+        Key::Kind { only_ran: false } if has_flags => "counts".to_owned(),
+        Key::Kind { .. } => return out.to_owned(),
     };
     let mut name = out.file_stem().unwrap_or_default().to_owned();
-    name.push(format!(".{arch}"));
-    if let Some(id) = build_id {
-        name.push(format!(".{id}"));
-    }
+    name.push(format!(".{suffix}"));
     if let Some(extension) = out.extension() {
         name.push(".");
         name.push(extension);

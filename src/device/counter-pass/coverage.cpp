@@ -21,6 +21,8 @@
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
@@ -878,6 +880,30 @@ private:
             Of.setMemoryEffects(Effects | MemoryEffects(IRMemLocation::Other, ModRefInfo::ModRef));
     }
 };
+
+// clang loads the plugin before its front end, too (-fplugin): that turns LLVM's byte coverage on, but not for host code, which
+// clang compiles in a process of its own. No option of clang's driver reaches only the compiler of device code: LLVM's options
+// (-Xarch_device -mllvm) also reach lld, which does not know this one.
+struct TurnOn {
+    TurnOn() {
+        auto &Options = cl::getRegisteredOptions();
+        auto Found = Options.find("enable-single-byte-coverage");
+        if (Found != Options.end() && !compilesHost())
+            static_cast<cl::opt<bool> *>(Found->second)->setValue(true);
+    }
+
+private:
+    // Whether this is a process for one compilation (clang -cc1), of host code.
+    static bool compilesHost() {
+        auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
+        if (!Command)
+            return false;
+        SmallVector<StringRef, 256> Arguments;
+        (*Command)->getBuffer().split(Arguments, '\0');
+        return is_contained(Arguments, "-cc1") && !is_contained(Arguments, "-fcuda-is-device") &&
+               !is_contained(Arguments, "-fopenmp-is-target-device");
+    }
+} const IsOn;
 
 } // namespace
 

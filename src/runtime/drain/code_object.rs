@@ -180,10 +180,11 @@ fn sections(
             .version
             .map(|at| copied(&(at..at + 8)).map(LittleEndian::read_u64))
             .transpose()?;
-        let version = validate::version(&bounds, found).map_err(Lost::Defect)?;
+        let records = copied(&bounds.data)?;
+        let version = validate::version(&bounds, found, records).map_err(Lost::Defect)?;
         let names = alloc::copy_of(copied(&bounds.names)?).map_err(Failure::from)?;
         validate::names(&names).map_err(Lost::Defect)?;
-        fingerprint.add(version, bounds.format(), &names, copied(&bounds.data)?);
+        fingerprint.add(version, bounds.format(), &names, records);
         Ok(Sections {
             version,
             names,

@@ -4,7 +4,8 @@
 use crate::gpu::runtime::{Variable, inside};
 use crate::support::alloc::OutOfMemory;
 use profraw::format::{
-    COUNTER, Format, SectionBounds, TableLayout, VARIANT_MASK, counter_size, refused_variant,
+    BYTE_COVERAGE, COUNTER, Format, SectionBounds, TableLayout, V10, VARIANT_MASK, counter_size,
+    refused_variant,
 };
 use std::ops::Range;
 
@@ -176,10 +177,10 @@ fn section(
 }
 
 /// Validates the raw version, with its variant flags, against the layout and the size of the counters. `found`: the
-/// version in device memory; `None` for the oldest layout, which does not contain it.
-pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
+/// version in device memory; `None` for the oldest layout, which does not contain it. `records`: the bytes of the data records.
+pub fn version(bounds: &Bounds, found: Option<u64>, records: &[u8]) -> Result<u64, Defect> {
     let expected = bounds.format().version;
-    let version = found.unwrap_or(expected);
+    let mut version = found.unwrap_or(expected);
     if version & !VARIANT_MASK != expected {
         return Err(Defect::Version {
             found: version & !VARIANT_MASK,
@@ -188,6 +189,9 @@ pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     }
     if let Some(name) = refused_variant(version) {
         return Err(Defect::Variant(name));
+    }
+    if version == V10.version && has_bytes(bounds, records) {
+        version |= BYTE_COVERAGE;
     }
     let counter = counter_size(version);
     for (part, range, unit) in [
@@ -200,6 +204,16 @@ pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
         }
     }
     Ok(version)
+}
+
+/// Whether counters are bytes: there are as many as bytes. clang 22 removes the variable with the flag for byte coverage from
+/// device code, because nothing refers to it, and the device runtime's has no flags.
+fn has_bytes(bounds: &Bounds, records: &[u8]) -> bool {
+    let format = bounds.format();
+    let records = records.chunks_exact(format.record);
+    let numbers = records.filter_map(|record| format.read_record(record));
+    let all: u64 = numbers.map(|r| u64::from(r.num_counters.get())).sum();
+    all > 0 && all == bounds.counters.end - bounds.counters.start
 }
 
 /// Validates the names section, which is written unchanged.
@@ -312,6 +326,29 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
     }
 
     #[test]
+    fn counters_of_version_10_are_bytes_if_there_are_as_many_as_bytes() {
+        let words = [
+            0x1100,
+            0x1121,
+            0x4000,
+            0x4006,
+            0x4060,
+            0x4060 + 2 * 64,
+            0x10f8,
+        ];
+        let bounds = bounds(TableLayout::Versioned, &bytes(&words), SEGMENTS).unwrap();
+        let records = |counters: u32| {
+            let mut bytes = [0; 2 * 64];
+            for record in [0, 64] {
+                bytes[record + 48..][..4].copy_from_slice(&counters.to_le_bytes());
+            }
+            version(&bounds, Some(10), &bytes)
+        };
+        assert_eq!(records(3), Ok(10 | BYTE_COVERAGE));
+        assert!(matches!(records(1), Err(Defect::PartialEntry { .. })));
+    }
+
+    #[test]
     fn the_version_must_match_the_layout_and_its_flags_must_be_supported() {
         let bounds = bounds(TableLayout::Uniform, &bytes(&valid()), SEGMENTS).unwrap();
         let other = |found| {
@@ -328,7 +365,7 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
             (11 | 1 << 63, Err(Defect::Variant("temporal".into()))),
             (11 | 1 << 40, Err(Defect::Variant("flag 40".into()))),
         ] {
-            assert_eq!(version(&bounds, Some(found)), result);
+            assert_eq!(version(&bounds, Some(found), &[]), result);
         }
     }
 }

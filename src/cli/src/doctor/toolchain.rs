@@ -105,8 +105,7 @@ fn compiler(
     let kind = clang.instrumentation()?;
     let mut sampling = "";
     if kind.samples {
-        sampling =
-            ", counts one block in eight by default (with `devprof flags --coverage` every block)";
+        sampling = ", counts one block in eight by default (with the flags of `devprof flags` every block)";
     }
     let mut findings = vec![CLANG.ok(format!(
         "{clang}, makes raw profiles of version {}{sampling}",
@@ -125,20 +124,26 @@ fn compiler(
         findings.extend(device_libraries(&clang));
     }
     if clang.major >= OLDEST_WITH_PLUGINS {
-        findings.push(hoist(&clang));
+        findings.extend(PLUGINS.map(|(name, purpose)| plugin(&clang, name, purpose)));
     }
     Ok(findings)
 }
 
-fn hoist(clang: &Clang) -> Finding {
-    match Component::Plugin("hoist", clang.major).find() {
+/// devprof's plugins for clang, and what they are for.
+const PLUGINS: [(&str, &str); 2] = [
+    ("coverage", "fast coverage"),
+    ("hoist", "`devprof flags --hoist`"),
+];
+
+fn plugin(clang: &Clang, name: &'static str, purpose: &str) -> Finding {
+    match Component::Plugin(name, clang.major).find() {
         Ok(path) => CLANG.ok(format!(
-            "devprof's plugin for `devprof flags --hoist`, {}",
+            "devprof's plugin for {purpose}, {}",
             path.display()
         )),
         Err(_) => CLANG.warning(
-            "optional: no plugin for `devprof flags --hoist`",
-            build_plugin("hoist", &clang.path, clang.major),
+            format!("optional: no plugin for {purpose}"),
+            build_plugin(name, &clang.path, clang.major),
         ),
     }
 }

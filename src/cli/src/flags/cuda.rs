@@ -2,7 +2,7 @@
 //! itself, and nothing is linked on the device: the device side of the profile runtime is a header
 //! (src/device/device-rt/cuda.h).
 
-use super::options::{FLAGS_ONLY, Options, for_device};
+use super::options::{Options, for_device};
 use super::usable_profile;
 use crate::clang::{Clang, offload_flags};
 use crate::console::Console;
@@ -146,10 +146,6 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
         flags.push("-DDEVPROF_SAMPLING".to_owned());
     } else {
         flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
-    }
-    if options.only_ran() {
-        let all = FLAGS_ONLY.map(|option| for_device(&format!("-mllvm={option}")));
-        flags.extend(all.into_iter().flatten());
     }
     flags.extend(["-include".to_owned(), runtime.display().to_string()]);
     Ok(flags)

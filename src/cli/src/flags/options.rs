@@ -53,21 +53,15 @@ pub struct Options {
     /// snapshot.
     #[arg(long, conflicts_with_all = ["pgo_use", "link"])]
     pub hoist: bool,
-    /// For AMD GPUs: without the plugin for clang with which code with many counters is smaller and compiles faster
-    #[arg(long, conflicts_with_all = ["pgo_use", "cuda"])]
-    pub no_compact: bool,
+    /// Without devprof's plugin for clang, with which coverage costs less time and, on AMD GPUs, code with counters is smaller
+    #[arg(long, conflicts_with = "pgo_use")]
+    pub no_plugin: bool,
     /// The compiler [default: clang++ in PATH, or else the newest]
     #[arg(long, value_name = "CLANG")]
     pub clang: Option<PathBuf>,
     #[command(flatten)]
     pub llvm: llvm::Options,
 }
-
-/// LLVM's options for a flag per block: it is one byte, and tested before it is written.
-pub const FLAGS_ONLY: [&str; 2] = [
-    "-enable-single-byte-coverage",
-    "-conditional-counter-update",
-];
 
 /// A flag for the compilation of device code.
 pub fn for_device(flag: &str) -> [String; 2] {
@@ -77,17 +71,17 @@ pub fn for_device(flag: &str) -> [String; 2] {
 /// What coverage records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Coverage {
-    /// How often each block was executed
-    Counts,
-    /// Whether each block was executed, which costs much less
+    /// Whether each block was executed
     Ran,
+    /// How often each block was executed, which costs much more time
+    Counts,
 }
 
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct Purpose {
     /// Record which code ran, and add the coverage mapping
-    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "counts")]
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "ran")]
     pub coverage: Option<Coverage>,
     /// Count every block for profile-guided optimization
     #[arg(long)]

@@ -69,7 +69,10 @@ impl Inputs {
         let Profile { kind, named, bytes } = profile;
         let version = match kind {
             Kind::Raw(version) if Format::of_version(version).is_some() => version,
-            _ => return Ok(self.push(path, kind, named.unwrap_or(Arch::Unknown), None, None)),
+            _ => {
+                let arch = named.unwrap_or_else(|| profile::of_merged(path));
+                return Ok(self.push(path, kind, arch, None, None));
+            }
         };
         let layout = Layout::read(&bytes)?;
         let build_id = profraw::binary_ids(&bytes[layout.binary_ids.clone()]).pop();

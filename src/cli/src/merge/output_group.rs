@@ -38,7 +38,7 @@ impl OutputGroup {
         };
         ensure!(
             *kind == only_ran,
-            "it {}, and {} {}: merge them apart (--by-arch keeps device and host apart)",
+            "it {}, and {} {}: merge them apart",
             has(only_ran),
             first.display(),
             has(*kind)
@@ -64,6 +64,11 @@ impl OutputGroup {
         if added.is_new {
             self.inputs.push(added.input);
         }
+    }
+
+    /// Whether all files are of the host.
+    pub fn is_of_host(&self) -> bool {
+        self.archs == [Arch::Host]
     }
 
     /// Number of functions, if it is known. A function with several hashes counts once per hash.

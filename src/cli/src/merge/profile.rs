@@ -139,6 +139,17 @@ pub fn named(path: &Path) -> Option<Arch> {
     Some(Arch::Gpu(found[1].to_owned()))
 }
 
+/// The architecture of a merged profile without the name of a GPU in its name: it is of the host if it is called
+/// `NAME.host.profdata`, as `devprof merge` calls it.
+pub fn of_merged(path: &Path) -> Arch {
+    let stem = path.file_stem().unwrap_or_default().as_encoded_bytes();
+    if stem.ends_with(b".host") {
+        Arch::Host
+    } else {
+        Arch::Unknown
+    }
+}
+
 impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
