@@ -30,7 +30,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     }
     let instruments = options.purpose.pgo_use.is_none();
     if instruments && !options.link {
-        flags.extend(plugin_or_stock(options, &clang, console));
+        flags.extend(plugin_or_stock(options, &clang, console)?);
     }
     if instruments && !options.no_runtime && !options.compile && !options.module {
         flags.extend(runtime(options)?);
@@ -79,22 +79,36 @@ const STOCK_FLAGS: [&str; 2] = [
 
 /// The flags that load devprof's plugin for what is recorded. Without the plugin, LLVM's options have the same result in
 /// the report, but code takes longer to run, or to compile.
-fn plugin_or_stock(options: &Options, clang: &Clang, console: &mut Console) -> Vec<String> {
-    let (plugin, costs) = match (options.only_ran(), options.cuda) {
-        (true, _) => (coverage as fn(&Clang) -> _, "coverage will cost more time"),
-        (false, false) => (
-            compact as fn(&Clang) -> _,
-            "large templates will take long to compile",
-        ),
-        (false, true) => return Vec::new(),
+fn plugin_or_stock(
+    options: &Options,
+    clang: &Clang,
+    console: &mut Console,
+) -> anyhow::Result<Vec<String>> {
+    type Plugin = fn(&Clang) -> anyhow::Result<Vec<String>>;
+    let (plugin, costs): (Plugin, &str) = match (options.only_ran(), options.cuda) {
+        (true, _) => (coverage, "coverage will cost more time"),
+        (false, false) => (compact, "large templates will take long to compile"),
+        (false, true) => return Ok(Vec::new()),
     };
+    // LLVM defines the raw version in each file, and nvlink refuses the second one.
+    let needs_plugin = options.only_ran() && options.rdc;
+    if needs_plugin && options.no_plugin {
+        return Err(usage(
+            "--rdc needs the plugin for --coverage: omit --no-plugin, or use --coverage=counts",
+        ));
+    }
     if clang.major >= OLDEST_WITH_PLUGINS && !options.no_plugin {
         match plugin(clang) {
-            Ok(flags) => return flags,
+            Ok(flags) => return Ok(flags),
+            Err(error) if needs_plugin => {
+                return Err(error.context(
+                    "--rdc needs the plugin for --coverage (--coverage=counts does not)",
+                ));
+            }
             Err(error) => console.warn(format!("{costs}: {error:#} (--no-plugin: no warning)")),
         }
     }
-    match (options.only_ran(), options.cuda) {
+    Ok(match (options.only_ran(), options.cuda) {
         (false, _) => Vec::new(),
         (true, true) => {
             let all = STOCK_FLAGS.map(|option| for_device(&format!("-mllvm={option}")));
@@ -105,7 +119,7 @@ fn plugin_or_stock(options: &Options, clang: &Clang, console: &mut Console) -> V
             let all = STOCK_FLAGS.map(|option| ["-Xclang", "-mllvm", "-Xclang", option]);
             all.into_iter().flatten().map(str::to_owned).collect()
         }
-    }
+    })
 }
 
 /// The flag that loads a plugin's passes.

@@ -81,9 +81,20 @@ LoadInst *testOf(StoreInst &Store) {
 
 struct MarkFlags : PassInfoMixin<MarkFlags> {
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+        shareVersion(M);
         return mark(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
+
+    // clang defines the raw version in each file, external and in a COMDAT, which nvlink does not know: it would refuse a second
+    // file.
+    static void shareVersion(Module &M) {
+        GlobalVariable *Version = M.getGlobalVariable("__llvm_profile_raw_version");
+        if (!Version || !M.getTargetTriple().isNVPTX())
+            return;
+        Version->setComdat(nullptr);
+        Version->setLinkage(GlobalValue::WeakAnyLinkage);
+    }
 
     static bool mark(Module &M) {
         bool Changed = false;
