@@ -62,27 +62,40 @@ stat -c %s without with",
     Ok(())
 }
 
-/// The time of a fork whose child ends at once, in a program with and without the library. A small program is the worst
-/// case: the kernel copies what it knows of each mapped library.
+/// The time of a fork whose child ends at once, in a program with and without the library, and with an empty library. A small
+/// program is the worst case: the kernel copies what it knows of each mapped library.
 fn forks(library: &PathBuf, runs: usize) -> Result<(), String> {
-    let (source, program) = (programs().join("forks.c"), directory("load")?.join("forks"));
+    let dir = directory("load")?;
+    let (source, program, empty) = (
+        programs().join("forks.c"),
+        dir.join("forks"),
+        dir.join("empty.so"),
+    );
     let mut compile = Command::new("cc");
     compile.arg("-O2").arg(&source).arg("-o").arg(&program);
     build(&mut compile)?;
-    println!("| memory of the program | a fork | with libdevprof.so loaded | ratio |");
-    println!("| ---: | ---: | ---: | ---: |");
+    let mut compile = Command::new("cc");
+    compile.args(["-shared", "-x", "c", "/dev/null", "-o"]);
+    build(compile.arg(&empty))?;
+    println!(
+        "| memory of the program | a fork | with an empty library | ratio | with libdevprof.so | ratio |"
+    );
+    println!("| ---: | ---: | ---: | ---: | ---: | ---: |");
     for memory in ["0", "16"] {
-        let times = alternate(runs, &[None, Some(library)], |preload| {
+        let times = alternate(runs, &[None, Some(&empty), Some(library)], |preload| {
             let printed = run_once(&program, &["100", memory], *preload)?;
             Ok(numbers::<1>("forks", &printed)?[0])
         })?;
-        let ratios = times[1].iter().zip(&times[0]);
-        let ratios = ratios.map(|(with, without)| with / without).collect();
+        let with = |n: usize| {
+            let ratios = times[n].iter().zip(&times[0]);
+            let ratios = ratios.map(|(with, without)| with / without).collect();
+            format!("{:.0} µs | {:.2}", median(times[n].clone()), median(ratios))
+        };
+        let without = median(times[0].clone());
         println!(
-            "| {memory} MiB | {:.0} µs | {:.0} µs | {:.2} |",
-            median(times[0].clone()),
-            median(times[1].clone()),
-            median(ratios)
+            "| {memory} MiB | {without:.0} µs | {} | {} |",
+            with(1),
+            with(2)
         );
     }
     println!();
