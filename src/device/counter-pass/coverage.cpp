@@ -56,6 +56,14 @@ std::optional<Flag> flagAt(Value *Pointer, const DataLayout &Layout) {
     return Flag{Array, unsigned(Offset.getZExtValue())};
 }
 
+// The variables with words of flags that are not in memory yet, see BitWriter.
+constexpr StringLiteral MissingWords = "__devprof_missing";
+
+bool isMissingWord(const Value *Pointer) {
+    const Value *Of = getUnderlyingObject(Pointer);
+    return isa<GlobalVariable>(Of) && Of->getName().starts_with(MissingWords);
+}
+
 CallInst *markIn(Instruction &I) {
     auto *Call = dyn_cast<CallInst>(&I);
     Function *Callee = Call ? Call->getCalledFunction() : nullptr;
@@ -218,7 +226,7 @@ private:
     // Reads what others write while the wave runs.
     static bool isPoll(const Instruction &I) {
         if (auto *Load = dyn_cast<LoadInst>(&I))
-            return Load->isVolatile() || Load->isAtomic();
+            return Load->isVolatile() || (Load->isAtomic() && !isMissingWord(Load->getPointerOperand()));
         if (auto *Update = dyn_cast<AtomicRMWInst>(&I)) // atomicAdd(address, 0)
             return Update->getOperation() == AtomicRMWInst::Xchg || match(Update->getValOperand(), m_Zero());
         if (auto *Call = dyn_cast<CallBase>(&I))
@@ -247,14 +255,254 @@ struct Marked {
     BasicBlock *At; // the block whose flag it is, if there is no condition
 };
 
-// Where the flags of a function, or of a piece of code, are in masks: bit 8 * i + s of a mask is for byte i of the mask's s-th
-// word of flags. The words of memory have 0xff or 0 in each byte, so that (word & 0x01010101 << s) has the flags in the bits of
-// the mask.
-class Layout {
-public:
-    static constexpr unsigned WordsPerMask = 8;
+using Masks = SmallVector<Value *>;
 
-    explicit Layout(ArrayRef<Flag> Flags) {
+// Which flags of a function, or of a piece of code, are not in memory yet, and how they get there. Each flag is a bit of a mask.
+class Writer {
+public:
+    virtual ~Writer() = default;
+
+    static std::unique_ptr<Writer> create(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others = {});
+
+    virtual unsigned masks() const = 0;
+
+    // The number of the mask, and the bit.
+    virtual std::pair<unsigned, unsigned> find(const Flag &Of) const = 0;
+
+    // The flags that are not in memory. `Wanted`: masks; flags that are not in them need not be loaded. Empty: all.
+    virtual Masks load(Instruction *Before, ArrayRef<Value *> Wanted) = 0;
+
+    // Sets the flags that are in `Seen` and in `Missing`, and, if there is one, `Others`.
+    void write(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing) {
+        IRBuilder<> Here(Before);
+        Value *Any = Here.getInt32(0);
+        Masks Fresh;
+        for (auto [S, M] : zip_equal(Seen, Missing)) {
+            Fresh.push_back(Here.CreateAnd(S, M));
+            Any = Here.CreateOr(Any, Fresh.back());
+        }
+        if (!match(Any, m_Zero()))
+            set(ifNot0(Before, Any, Seldom, Often), Seen, Fresh);
+    }
+
+protected:
+    Function &F;
+    SmallVector<Flag> Others;
+
+    Writer(Function &F, ArrayRef<Flag> Others) : F(F), Others(Others) {}
+
+    // Sets the flags of `Fresh`, masks that are not all 0, or, if it costs less, of `Seen`, and `Others`.
+    virtual void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) = 0;
+
+    Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
+        IRBuilder<> Here(Before);
+        MDNode *Weights = MDBuilder(F.getContext()).createBranchWeights(Taken, NotTaken);
+        return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
+    }
+
+    static Value *address(IRBuilder<> &Here, Value *Array, Value *Index) {
+        return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
+    }
+
+    static void store(Instruction *Before, const Flag &Of) {
+        IRBuilder<> Here(Before);
+        Here.CreateStore(Here.getInt8(0), address(Here, Of.Array, Here.getInt64(Of.Index)));
+    }
+};
+
+// For AMD GPUs: the code has words in memory in which a bit is 1 while the flag is not in memory, and a list of the flags. It reads
+// no flags: their arrays may be those of another file, at any address. The words are in the section of the flags, so that what
+// resets flags, which is to fill the section with ones, resets them, too.
+class BitWriter : public Writer {
+public:
+    BitWriter(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others) : Writer(F, Others) {
+        for (const Flag &Each : Flags)
+            if (Numbers.insert({{Each.Array, Each.Index}, unsigned(Numbered.size())}).second)
+                Numbered.push_back(Each);
+        NumberOfMasks = divideCeil(Numbered.size(), 32);
+        // Words of their own, which nobody reads but set().
+        OthersFirst = 32 * NumberOfMasks;
+        Module &M = *F.getParent();
+        SmallVector<uint32_t> All(NumberOfMasks + divideCeil(Others.size(), 32), ~0u);
+        Constant *Initial = ConstantDataArray::get(F.getContext(), All);
+        Words = new GlobalVariable(M, Initial->getType(), false, GlobalValue::PrivateLinkage, Initial, MissingWords, nullptr,
+                                   GlobalValue::NotThreadLocal, GlobalMemory);
+        Words->setSection("__llvm_prf_cnts");
+        Words->setAlignment(Align(4));
+        Words->setComdat(F.getComdat());
+    }
+
+    unsigned masks() const override { return NumberOfMasks; }
+
+    std::pair<unsigned, unsigned> find(const Flag &Of) const override {
+        unsigned N = Numbers.lookup({Of.Array, Of.Index});
+        return {N / 32, N % 32};
+    }
+
+    Masks load(Instruction *Before, ArrayRef<Value *> Wanted) override {
+        IRBuilder<> Here(Before);
+        Masks Missing;
+        Value *Base = Words;
+        if (NumberOfMasks > 1) {
+            // Without this, the compiler computes the address again for each load.
+            auto *Type = FunctionType::get(Base->getType(), {Base->getType()}, false);
+            Base = Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Base});
+        }
+        for (unsigned N = 0; N < NumberOfMasks; N++)
+            Missing.push_back(!Wanted.empty() && match(Wanted[N], m_Zero())
+                                  ? Wanted[N]
+                                  : Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Base, N), Align(4)));
+        return Missing;
+    }
+
+private:
+    static constexpr unsigned GlobalMemory = 1, ConstantMemory = 4; // address spaces
+    static constexpr unsigned MaxStores = 4;                       // more need a loop
+    IntegerType *Word = Type::getInt32Ty(F.getContext()), *Long = Type::getInt64Ty(F.getContext());
+    SmallVector<Flag> Numbered;
+    DenseMap<std::pair<GlobalVariable *, unsigned>, unsigned> Numbers;
+    unsigned NumberOfMasks, OthersFirst;
+    GlobalVariable *Words;
+
+    void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) override {
+        bool IsKnown = all_of(Seen, [](Value *Each) { return isa<ConstantInt>(Each); });
+        unsigned Stores = Others.size();
+        for (unsigned N = 0; IsKnown && N < Seen.size(); N++)
+            Stores += popcount(cast<ConstantInt>(Seen[N])->getZExtValue());
+        if (!IsKnown || Stores > MaxStores) {
+            Masks With(Fresh);
+            for (size_t N = 0; N < Others.size(); N += 32)
+                With.push_back(ConstantInt::get(Word, maskTrailingOnes<uint32_t>(std::min<size_t>(Others.size() - N, 32))));
+            setInLoop(Before, With);
+            return;
+        }
+        for (const Flag &Each : Others)
+            store(Before, Each);
+        for (const Flag &Each : Numbered)
+            if (auto [N, Bit] = find(Each); cast<ConstantInt>(Seen[N])->getZExtValue() >> Bit & 1)
+                store(Before, Each);
+        IRBuilder<> Here(Before);
+        for (auto [N, Each] : enumerate(Seen))
+            if (!match(Each, m_Zero()))
+                clear(Here, Here.getInt32(N), Each);
+    }
+
+    void clear(IRBuilder<> &Here, Value *N, Value *Bits) {
+        auto *Update = Here.CreateAtomicRMW(AtomicRMWInst::And, wordAt(Here, N), Here.CreateNot(Bits), Align(4),
+                                            AtomicOrdering::Monotonic, scope());
+        // The GPU's own memory, where this is one instruction.
+        for (const char *Kind : {"amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory"})
+            Update->setMetadata(Kind, MDNode::get(F.getContext(), {}));
+    }
+
+    Value *wordAt(IRBuilder<> &Here, Value *N) { return Here.CreateInBoundsGEP(Word, Words, N); }
+
+    SyncScope::ID scope() { return F.getContext().getOrInsertSyncScopeID("agent"); }
+
+    // Mask by mask, of a mask the bits of one lane after another, of the lane bit by bit:
+    //
+    //   mask:  own = masks[0] & words[n]
+    //   lanes: if own == 0: next
+    //          first = own of the first lane; own &= ~first
+    //   bits:  store to the flag of the lowest bit of first; remove it; repeat until there is none
+    //          words[n] &= ~first; lanes
+    //   next:  remove masks[0]; n += 1; mask, until there is none
+    void setInLoop(Instruction *Before, ArrayRef<Value *> Fresh) {
+        GlobalVariable *List = list();
+        BasicBlock *Pre = Before->getParent(), *After = SplitBlock(Pre, Before);
+        auto Create = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, After); };
+        BasicBlock *Mask = Create("devprof.mask"), *Lanes = Create("devprof.lanes"), *First = Create("devprof.first"),
+                   *Bits = Create("devprof.bits"), *Stored = Create("devprof.stored"), *Next = Create("devprof.next");
+        Pre->getTerminator()->setSuccessor(0, Mask);
+
+        IRBuilder<> Here(Mask);
+        Masks Left;
+        Value *N = Here.getInt32(0);
+        if (Fresh.size() > 1) {
+            for (Value *Each : Fresh) {
+                Left.push_back(Here.CreatePHI(Word, 2));
+                cast<PHINode>(Left.back())->addIncoming(Each, Pre);
+            }
+            PHINode *Number = Here.CreatePHI(Word, 2);
+            Number->addIncoming(N, Pre);
+            N = Number;
+        } else {
+            Left.push_back(Fresh.front());
+        }
+        // Another wave may have set them since.
+        LoadInst *Current = Here.CreateAlignedLoad(Word, wordAt(Here, N), Align(4));
+        Current->setAtomic(AtomicOrdering::Monotonic, scope());
+        Value *Missing = Here.CreateAnd(Left.front(), Current);
+        Here.CreateBr(Lanes);
+
+        Here.SetInsertPoint(Lanes);
+        PHINode *Own = Here.CreatePHI(Word, 2);
+        Own->addIncoming(Missing, Mask);
+        Here.CreateCondBr(Here.CreateICmpNE(Own, Here.getInt32(0)), First, Next);
+
+        Here.SetInsertPoint(First);
+        Value *Of = Here.CreateIntrinsic(Intrinsic::amdgcn_readfirstlane, {Word}, {Own});
+        Own->addIncoming(Here.CreateAnd(Own, Here.CreateNot(Of)), Stored);
+        Here.CreateBr(Bits);
+
+        Here.SetInsertPoint(Bits);
+        PHINode *Rest = Here.CreatePHI(Word, 2);
+        Rest->addIncoming(Of, First);
+        Value *Bit = Here.CreateBinaryIntrinsic(Intrinsic::cttz, Rest, Here.getTrue());
+        Value *At = Here.CreateInBoundsGEP(Word, List, Here.CreateOr(Here.CreateShl(N, 5), Bit));
+        Value *Distance = Here.CreateSExt(Here.CreateAlignedLoad(Word, At, Align(4)), Long);
+        Value *Address = Here.CreateAdd(Here.CreatePtrToInt(List, Long), Distance);
+        Here.CreateStore(Here.getInt8(0), Here.CreateIntToPtr(Address, Words->getType()));
+        Value *Others = Here.CreateAnd(Rest, Here.CreateSub(Rest, Here.getInt32(1)));
+        Rest->addIncoming(Others, Bits);
+        Here.CreateCondBr(Here.CreateICmpNE(Others, Here.getInt32(0)), Bits, Stored);
+
+        Here.SetInsertPoint(Stored);
+        clear(Here, N, Of);
+        Here.CreateBr(Lanes);
+
+        Here.SetInsertPoint(Next);
+        if (Fresh.size() == 1) {
+            Here.CreateBr(After);
+            return;
+        }
+        for (size_t I = 0; I < Left.size(); I++)
+            cast<PHINode>(Left[I])->addIncoming(I + 1 < Left.size() ? Left[I + 1] : Here.getInt32(0), Next);
+        Value *Following = Here.CreateAdd(N, Here.getInt32(1));
+        cast<PHINode>(N)->addIncoming(Following, Next);
+        Here.CreateCondBr(Here.CreateICmpNE(Following, Here.getInt32(Fresh.size())), Mask, After);
+    }
+
+    // The flags by their numbers, as distances from the list.
+    GlobalVariable *list() {
+        SmallVector<Flag> Flags(Numbered);
+        Flags.resize(Others.empty() ? Numbered.size() : OthersFirst, Flag{nullptr, 0});
+        append_range(Flags, Others);
+        auto *Type = ArrayType::get(Word, Flags.size());
+        auto *List = new GlobalVariable(*F.getParent(), Type, true, GlobalValue::PrivateLinkage, nullptr, "__devprof_flags", nullptr,
+                                        GlobalValue::NotThreadLocal, ConstantMemory);
+        List->setAlignment(Align(4));
+        List->setComdat(F.getComdat());
+        Constant *Start = ConstantExpr::getPtrToInt(List, Long);
+        SmallVector<Constant *> Distances;
+        for (const Flag &Each : Flags) {
+            if (!Each.Array) {
+                Distances.push_back(ConstantInt::get(Word, 0));
+                continue;
+            }
+            Constant *At = ConstantExpr::getAdd(ConstantExpr::getPtrToInt(Each.Array, Long), ConstantInt::get(Long, Each.Index));
+            Distances.push_back(ConstantExpr::getTrunc(ConstantExpr::getSub(At, Start), Word));
+        }
+        List->setInitializer(ConstantArray::get(Type, Distances));
+        return List;
+    }
+};
+
+// For NVIDIA GPUs: the code loads the flags themselves. Bit 8 * i + s of a mask is for byte i of the mask's s-th word of flags. The
+// words of memory have 0xff or 0 in each byte, so that (word & 0x01010101 << s) has the flags in the bits of the mask.
+class ByteWriter : public Writer {
+public:
+    ByteWriter(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others) : Writer(F, Others), Copies(F.getParent()->getNamedGlobal("__devprof_counter_copies")) {
         MapVector<GlobalVariable *, SmallVector<unsigned>> Indices;
         for (const Flag &Each : Flags)
             Indices[Each.Array].push_back(Each.Index);
@@ -268,19 +516,38 @@ public:
         }
     }
 
+    unsigned masks() const override { return divideCeil(Words.size(), WordsPerMask); }
+
+    std::pair<unsigned, unsigned> find(const Flag &Of) const override {
+        unsigned N = Numbers.lookup({Of.Array, Of.Index / 4 * 4});
+        return {N / WordsPerMask, Of.Index % 4 * 8 + N % WordsPerMask};
+    }
+
+    Masks load(Instruction *Before, ArrayRef<Value *> Wanted) override {
+        IRBuilder<> Here(Before);
+        Masks Missing(masks(), Here.getInt32(0));
+        for (auto [N, Each] : enumerate(Words)) {
+            uint32_t Bits = bits(Each, N);
+            auto *Known = Wanted.empty() ? nullptr : dyn_cast<ConstantInt>(Wanted[N / WordsPerMask]);
+            if (Known && !(Known->getZExtValue() & Bits))
+                continue;
+            Value *&Mask = Missing[N / WordsPerMask];
+            Value *Loaded = loadWord(Here, Each);
+            Mask = Words.size() == 1 ? Loaded : Here.CreateOr(Mask, Here.CreateAnd(Loaded, Here.getInt32(Bits)));
+        }
+        return Missing;
+    }
+
+private:
+    static constexpr unsigned WordsPerMask = 8;
     struct Word {
         GlobalVariable *Array;
         unsigned First;    // the index of its first flag
         unsigned Used = 0; // a bit per flag
     };
-    ArrayRef<Word> words() const { return Words; }
-    unsigned masks() const { return divideCeil(Words.size(), WordsPerMask); }
-
-    // The number of the mask, and the bit.
-    std::pair<unsigned, unsigned> find(const Flag &Of) const {
-        unsigned N = Numbers.lookup({Of.Array, Of.Index / 4 * 4});
-        return {N / WordsPerMask, Of.Index % 4 * 8 + N % WordsPerMask};
-    }
+    SmallVector<Word> Words;
+    DenseMap<std::pair<GlobalVariable *, unsigned>, unsigned> Numbers;
+    GlobalVariable *Copies;
 
     static uint32_t bits(const Word &W, unsigned N) {
         uint32_t Bits = 0;
@@ -289,132 +556,80 @@ public:
         return Bits;
     }
 
-private:
-    SmallVector<Word> Words;
-    DenseMap<std::pair<GlobalVariable *, unsigned>, unsigned> Numbers;
-
     Word &add(GlobalVariable *Array, unsigned First) {
         Numbers[{Array, First}] = Words.size();
         return Words.emplace_back(Word{Array, First});
     }
-};
 
-using Masks = SmallVector<Value *>;
-
-// Writes flags of a layout.
-class Writer {
-public:
-    explicit Writer(Function &F) : F(F), Nvidia(F.getParent()->getTargetTriple().isNVPTX()) {}
-
-    // The flags that are not in memory. `Wanted`: masks; flags that are not in them need not be loaded. Empty: all.
-    Masks load(Instruction *Before, const Layout &In, ArrayRef<Value *> Wanted) {
-        IRBuilder<> Here(Before);
-        Masks Missing(In.masks(), Here.getInt32(0));
-        DenseMap<GlobalVariable *, Value *> Bases;
-        for (const Layout::Word &Word : In.words())
-            if (!Nvidia && Word.First >= 16) // two loads
-                Bases[Word.Array] = inRegister(Here, Word.Array);
-        for (auto [N, Word] : enumerate(In.words())) {
-            uint32_t Bits = Layout::bits(Word, N);
-            auto *Known = Wanted.empty() ? nullptr : dyn_cast<ConstantInt>(Wanted[N / Layout::WordsPerMask]);
-            if (Known && !(Known->getZExtValue() & Bits))
-                continue;
-            Value *&Mask = Missing[N / Layout::WordsPerMask];
-            Value *Loaded = loadWord(Here, Word, Bases[Word.Array]);
-            Mask = In.words().size() == 1 ? Loaded : Here.CreateOr(Mask, Here.CreateAnd(Loaded, Here.getInt32(Bits)));
-        }
-        return Missing;
-    }
-
-    // Sets the flags that are in `Seen` and in `Missing`, and, if there is one, those of `Others`.
-    void write(Instruction *Before, const Layout &In, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing,
-               ArrayRef<Flag> Others = {}) {
-        IRBuilder<> Here(Before);
-        Value *Any = Here.getInt32(0);
-        Masks Fresh;
-        for (auto [S, M] : zip_equal(Seen, Missing)) {
-            Fresh.push_back(Here.CreateAnd(S, M));
-            Any = Here.CreateOr(Any, Fresh.back());
-        }
-        if (match(Any, m_Zero()))
-            return;
-        Instruction *Then = ifNot0(Before, Any, Seldom, Often);
+    void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) override {
         for (const Flag &Each : Others)
-            store(Then, Each);
+            store(Before, Each);
         // Neighbouring words of an array are together.
-        for (unsigned First = 0, End; First < In.words().size(); First = End) {
-            GlobalVariable *Array = In.words()[First].Array;
+        for (unsigned First = 0, End; First < Words.size(); First = End) {
+            GlobalVariable *Array = Words[First].Array;
             uint32_t Bits = 0;
-            for (End = First; End < In.words().size() && In.words()[End].Array == Array &&
-                              In.words()[End].First == In.words()[First].First + 4 * (End - First) &&
-                              End / Layout::WordsPerMask == First / Layout::WordsPerMask;
+            for (End = First; End < Words.size() && Words[End].Array == Array &&
+                              Words[End].First == Words[First].First + 4 * (End - First) &&
+                              End / WordsPerMask == First / WordsPerMask;
                  End++)
-                Bits |= Layout::bits(In.words()[End], End);
-            unsigned N = First / Layout::WordsPerMask;
+                Bits |= bits(Words[End], End);
+            unsigned N = First / WordsPerMask;
             auto *Known = dyn_cast<ConstantInt>(Seen[N]);
             if (Known)
-                store(Then, In, First, End, uint32_t(Known->getZExtValue()));
+                setKnown(Before, First, End, uint32_t(Known->getZExtValue()));
             else
-                storeIn(Then, In, First, Fresh[N], Bits, Fresh.size() == 1 && End == In.words().size() && First == 0);
+                setIn(Before, First, Fresh[N], Bits, Fresh.size() == 1 && End == Words.size() && First == 0);
         }
     }
 
-private:
-    Function &F;
-    bool Nvidia;
-
-    Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
-        IRBuilder<> Here(Before);
-        MDNode *Weights = MDBuilder(F.getContext()).createBranchWeights(Taken, NotTaken);
-        return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
+    // Whether the linker may take the array of another file, which may have been compiled without this plugin: its address has any
+    // alignment. LLVM makes every array replaceable, but of a function that only this file has, there is no other one.
+    bool isReplaceable(const GlobalVariable &Array) {
+        // cuda.h knows whether files are linked.
+        bool IsLinked = !Copies || !Copies->isStrongDefinitionForLinker();
+        StringRef Name = Array.getName();
+        Name.consume_front("__profc_");
+        const Function *Of = F.getParent()->getFunction(Name);
+        return IsLinked && !(Of && Of->hasExternalLinkage() && !Of->isDeclaration());
     }
 
-    Value *address(IRBuilder<> &Here, Value *Array, Value *Index) {
-        return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
-    }
-
-    // Without this, an AMD GPU computes the address of an array again for each load from it.
-    Value *inRegister(IRBuilder<> &Here, Value *Pointer) {
-        auto *Type = FunctionType::get(Pointer->getType(), {Pointer->getType()}, false);
-        return Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Pointer});
-    }
-
-    Value *loadWord(IRBuilder<> &Here, const Layout::Word &Word, Value *Base) {
+    Value *loadWord(IRBuilder<> &Here, const Word &Of) {
         auto LoadBytes = [&](unsigned First, unsigned Bytes, Align Alignment) {
-            Value *From = address(Here, Base ? Base : Word.Array, Here.getInt64(Word.First + First));
+            Value *From = address(Here, Of.Array, Here.getInt64(Of.First + First));
             Value *Loaded = Here.CreateAlignedLoad(Here.getIntNTy(8 * Bytes), From, Alignment);
             return Here.CreateShl(Here.CreateZExt(Loaded, Here.getInt32Ty()), 8 * First);
         };
-        if (isPowerOf2_32(Word.Used) && Nvidia)
-            return LoadBytes(Log2_32(Word.Used), 1, Align(1));
-        unsigned Number = cast<ArrayType>(Word.Array->getValueType())->getNumElements(), Size = Number - Word.First;
-        // NVIDIA GPUs load up to 16 bytes at once if they are aligned.
-        Align Needed(Nvidia ? PowerOf2Ceil(std::clamp(Number / 2 + 1, 4u, 16u)) : 4);
-        Word.Array->setAlignment(std::max(Word.Array->getAlign().valueOrOne(), Needed));
-        // Only complete words can be scalar loads on AMD GPUs. The bytes behind the array are not used.
-        if (Size >= 4 || !Nvidia)
+        if (isPowerOf2_32(Of.Used))
+            return LoadBytes(Log2_32(Of.Used), 1, Align(1));
+        if (isReplaceable(*Of.Array)) {
+            Value *Loaded = Here.getInt32(0);
+            for (unsigned I = 0; I < 4; I++)
+                if (Of.Used >> I & 1)
+                    Loaded = Here.CreateOr(Loaded, LoadBytes(I, 1, Align(1)));
+            return Loaded;
+        }
+        unsigned Number = cast<ArrayType>(Of.Array->getValueType())->getNumElements(), Size = Number - Of.First;
+        // Up to 16 bytes are loaded at once if they are aligned.
+        Align Needed(PowerOf2Ceil(std::clamp(Number / 2 + 1, 4u, 16u)));
+        Of.Array->setAlignment(std::max(Of.Array->getAlign().valueOrOne(), Needed));
+        if (Size >= 4)
             return LoadBytes(0, 4, Align(4));
         Value *Loaded = Size & 2 ? LoadBytes(0, 2, Align(4)) : Here.getInt32(0);
         return Size & 1 ? Here.CreateOr(Loaded, LoadBytes(Size - 1, 1, Align(1))) : Loaded;
     }
 
-    void store(Instruction *Before, const Flag &Of) {
-        IRBuilder<> Here(Before);
-        Here.CreateStore(Here.getInt8(0), address(Here, Of.Array, Here.getInt64(Of.Index)));
-    }
-
-    void store(Instruction *Before, const Layout &In, unsigned First, unsigned End, uint32_t Mask) {
+    void setKnown(Instruction *Before, unsigned First, unsigned End, uint32_t Mask) {
         for (unsigned N = First; N < End; N++)
             for (unsigned I = 0; I < 4; I++)
-                if (In.words()[N].Used >> I & 1 && Mask >> (8 * I + N % Layout::WordsPerMask) & 1)
-                    store(Before, {In.words()[N].Array, In.words()[N].First + I});
+                if (Words[N].Used >> I & 1 && Mask >> (8 * I + N % WordsPerMask) & 1)
+                    store(Before, {Words[N].Array, Words[N].First + I});
     }
 
     // The flags of an array of which a mask has the bits: a loop over those that are set. All bits of the mask are the array's if
     // `IsAll`.
-    void storeIn(Instruction *Before, const Layout &In, unsigned Word, Value *Fresh, uint32_t Bits, bool IsAll) {
+    void setIn(Instruction *Before, unsigned Number, Value *Fresh, uint32_t Bits, bool IsAll) {
         IRBuilder<> Here(Before);
-        const Layout::Word &At = In.words()[Word];
+        const Word &At = Words[Number];
         if (isPowerOf2_32(Bits)) { // only in the first word
             if (!IsAll)
                 Before = ifNot0(Before, Here.CreateAnd(Fresh, Here.getInt32(Bits)), 1, 1);
@@ -430,10 +645,10 @@ private:
         PHINode *Left = Here.CreatePHI(Here.getInt32Ty(), 2);
         Left->addIncoming(Fresh, Pre);
         Value *Bit = Here.CreateBinaryIntrinsic(Intrinsic::cttz, Left, Here.getTrue());
-        Value *InMask = Here.CreateAnd(Bit, Here.getInt32(Layout::WordsPerMask - 1));
+        Value *InMask = Here.CreateAnd(Bit, Here.getInt32(WordsPerMask - 1));
         // 4 * (number of the word in the array) + byte
         Value *Index = Here.CreateAdd(Here.CreateShl(InMask, 2), Here.CreateLShr(Bit, 3));
-        Index = Here.CreateAdd(Index, Here.getInt32(At.First - 4 * (Word % Layout::WordsPerMask)));
+        Index = Here.CreateAdd(Index, Here.getInt32(At.First - 4 * (Number % WordsPerMask)));
         Here.CreateStore(Here.getInt8(0), address(Here, At.Array, Here.CreateZExt(Index, Here.getInt64Ty())));
         Value *Next = Here.CreateAnd(Left, Here.CreateSub(Left, Here.getInt32(1)));
         Left->addIncoming(Next, Loop);
@@ -444,9 +659,15 @@ private:
     }
 };
 
+std::unique_ptr<Writer> Writer::create(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others) {
+    if (F.getParent()->getTargetTriple().isNVPTX())
+        return std::make_unique<ByteWriter>(F, Flags, Others);
+    return std::make_unique<BitWriter>(F, Flags, Others);
+}
+
 class FlagsOf {
 public:
-    FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), To(F), Dominators(F), Loops(Dominators) {
+    FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), Dominators(F), Loops(Dominators) {
         for (Instruction &I : instructions(F))
             if (CallInst *Call = markIn(I))
                 if (std::optional<Flag> Of = flagAt(Call->getArgOperand(0), F.getDataLayout())) {
@@ -471,7 +692,6 @@ public:
 private:
     Function &F;
     const Callees &Calls;
-    Writer To;
     DominatorTree Dominators;
     LoopInfo Loops;
     SmallVector<Marked> All;
@@ -514,10 +734,10 @@ private:
             SmallVector<Flag> Flags;
             for (const Marked *Each : Group)
                 Flags.push_back(Each->Of);
-            Layout In(Flags);
+            auto To = Writer::create(F, Flags);
             Instruction *Before = Group.back()->Call;
-            Masks Seen = valueOf(Before, In, Group, {});
-            To.write(Before, In, Seen, To.load(Before, In, Seen));
+            Masks Seen = valueOf(Before, *To, Group, {});
+            To->write(Before, Seen, To->load(Before, Seen));
         }
     }
 
@@ -550,13 +770,13 @@ private:
     };
 
     // The bits of the group's marks, and of `Always`.
-    Masks valueOf(Instruction *Before, const Layout &In, const Group &Of, ArrayRef<Flag> Always) {
+    Masks valueOf(Instruction *Before, const Writer &To, const Group &Of, ArrayRef<Flag> Always) {
         IRBuilder<> Here(Before);
         Masks All;
-        for (unsigned N = 0; N < In.masks(); N++) {
+        for (unsigned N = 0; N < To.masks(); N++) {
             MapVector<uint32_t, SmallVector<Value *>> Conditions;
             for (const Marked *Each : Of)
-                if (auto [Mask, Bit] = In.find(Each->Of); Mask == N)
+                if (auto [Mask, Bit] = To.find(Each->Of); Mask == N)
                     Conditions[1u << Bit].push_back(Each->Condition);
             SmallVector<Term> Terms;
             for (auto &[Bit, Each] : Conditions)
@@ -567,7 +787,7 @@ private:
                         Terms.push_back({Condition, Bit});
                 else // of copies of a block, in unrolled loops
                     Terms.push_back({Here.CreateOr(Each), Bit});
-            All.push_back(valueOf(Here, Terms, bits(In, Always)[N]));
+            All.push_back(valueOf(Here, Terms, bits(To, Always)[N]));
         }
         return All;
     }
@@ -662,14 +882,14 @@ private:
         for (const Group &Each : AtMark)
             for (const Marked *Mark : Each)
                 Tested.push_back(Mark->Of);
-        Layout In(Tested);
+        auto To = Writer::create(F, Tested, Others);
         if (AtEnd.empty() && AtMark.empty()) {
-            Masks Seen = constants(bits(In, Always));
+            Masks Seen = constants(bits(*To, Always));
             Instruction *Start = start();
-            To.write(Start, In, Seen, To.load(Start, In, Seen), Others);
+            To->write(Start, Seen, To->load(Start, Seen));
             return;
         }
-        emit(In, bits(In, Always), Others, AtEnd, AtMark, Ends);
+        emit(*To, bits(*To, Always), AtEnd, AtMark, Ends);
         writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
     }
 
@@ -720,10 +940,10 @@ private:
     Instruction *start() { return &*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca(); }
 
     // A constant per mask.
-    SmallVector<uint32_t> bits(const Layout &In, ArrayRef<Flag> Flags) {
-        SmallVector<uint32_t> Bits(In.masks(), 0);
+    SmallVector<uint32_t> bits(const Writer &To, ArrayRef<Flag> Flags) {
+        SmallVector<uint32_t> Bits(To.masks(), 0);
         for (const Flag &Each : Flags) {
-            auto [N, Bit] = In.find(Each);
+            auto [N, Bit] = To.find(Each);
             Bits[N] |= 1u << Bit;
         }
         return Bits;
@@ -772,7 +992,7 @@ private:
         return Placed;
     }
 
-    void emit(const Layout &In, ArrayRef<uint32_t> Always, ArrayRef<Flag> Others, FlagsAt &AtEnd, ArrayRef<Group> AtMark,
+    void emit(Writer &To, ArrayRef<uint32_t> Always, FlagsAt &AtEnd, ArrayRef<Group> AtMark,
               ArrayRef<Instruction *> Ends) {
         // A scalar load at the start costs an AMD GPU less than one at the end. Registers are not kept over calls.
         auto IsCall = [](Instruction &I) {
@@ -796,23 +1016,23 @@ private:
         for (const Group &Each : AtMark) {
             IRBuilder<> Here(Each.back()->Call);
             auto Flags = std::exchange(AtEnd[Each.back()->Call->getParent()], {});
-            for (auto [Register, Set] : zip_equal(Registers, valueOf(Each.back()->Call, In, Each, Flags)))
+            for (auto [Register, Set] : zip_equal(Registers, valueOf(Each.back()->Call, To, Each, Flags)))
                 if (!match(Set, m_Zero()))
                     Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Set), Register);
         }
         for (auto &[Block, Flags] : AtEnd) {
             IRBuilder<> Here(endOf(*Block));
-            for (auto [Register, Each] : zip_equal(Registers, bits(In, Flags)))
+            for (auto [Register, Each] : zip_equal(Registers, bits(To, Flags)))
                 if (Each)
                     Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
         }
         Masks Missing;
         if (LoadsFirst)
-            Missing = To.load(Start, In, {});
+            Missing = To.load(Start, {});
         auto Write = [&](Instruction *Before) {
             IRBuilder<> Here(Before);
             Masks Seen = Load(Here);
-            To.write(Before, In, Seen, LoadsFirst ? Missing : To.load(Before, In, Seen), Others);
+            To.write(Before, Seen, LoadsFirst ? Missing : To.load(Before, Seen));
         };
         for (Instruction *Each : Waits) {
             Write(Each);
@@ -843,8 +1063,9 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     explicit KeepFlags(bool IsLast) : IsLast(IsLast) {}
 
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
-        // IR-level instrumentation is lowered late.
-        MarkFlags::mark(M);
+        // IR-level instrumentation is lowered late. What this pass itself has stored is not marked again.
+        if (!IsLast)
+            MarkFlags::mark(M);
         Function *Declared = M.getFunction(Mark);
         if (!Declared)
             return PreservedAnalyses::all();
