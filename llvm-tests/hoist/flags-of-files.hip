@@ -17,63 +17,58 @@
 // REDEFINE: %{options} = -O2 -fno-offload-lto
 // RUN: sh -euc '%{same}'
 //
-// CHECK:      _Z5firstPi: [1]
-// CHECK-NEXT: _Z6calledi: [1, 0, 1, 1, 1, 1, 1, 0]
-// CHECK-NEXT: _Z6secondPi: [1, 1, 0, 0, 1]
+// Each of the files sets flags that the other one does not set, after it has set the flags next to them.
+// CHECK:      _Z5firstPii: [1]
+// CHECK-NEXT: _Z6calledi: [1, 1, 1, 1, 1]
+// CHECK-NEXT: _Z6secondPii: [1, 1, 1]
 // CHECK-NEXT: _Z6sharedIiEvPT_: [1, 1, 0, 1, 1, 1, 1]
-// CHECK-NEXT: _Z7inlinedi: [1, 1, 0, 1, 1, 1, 1, 0]
+// CHECK-NEXT: _Z7inlinedi: [1, 1, 1, 1, 1]
 
 //--- shared.h
 #include "check.h"
 
 inline __device__ int inlined(int x) {
-    if (x > 5)
-        x += 3;
-    if (x == 1000)
-        x = 1;
-    for (int k = 0; k < x % 7; k++)
-        x ^= k * 5;
-    return x < 10000 ? x : 7;
+    if (x & 1)
+        x += 4;
+    if (x & 2)
+        x ^= 9;
+    return x;
 }
 
 inline __device__ __attribute__((noinline)) int called(int x) {
-    if (x == 1000)
-        x = 1;
-    if (x > 5)
-        x += 3;
-    for (int k = 0; k < x % 7; k++)
-        x ^= k * 3;
-    return x < 10000 ? x : 7;
+    if (x & 1)
+        x ^= 12;
+    if (x & 2)
+        x += 8;
+    return x;
 }
 
 template <class T> __global__ void shared(T *out) {
     int i = threadIdx.x;
     if (i > 20)
-        out[i] += inlined(i);
+        out[i] += inlined(0);
     else if (i == 99)
         out[i] = 1;
     if (i < 40)
-        out[i] += called(i);
+        out[i] += called(0);
 }
 
 //--- first.hip
 #include "shared.h"
 
-void launch_second(int *out);
+void launch_second(int *out, int x);
 
 // The flag in front of the others misaligns them.
-__global__ void first(int *out) { out[threadIdx.x] = inlined(threadIdx.x) + called(threadIdx.x); }
+__global__ void first(int *out, int x) { out[threadIdx.x] = inlined(x) + called(x); }
 
 int main() {
     int *out = device_ints(128);
     CHECK(hipMemset(out, 0, 512));
-    // Only few flags are new in each launch.
-    for (int lanes : {1, 6, 64}) {
-        launch_second(out);
-        first<<<1, lanes>>>(out);
-        CHECK(hipDeviceSynchronize());
-    }
-    shared<int><<<1, 1>>>(out);
+    launch_second(out, 0);
+    first<<<1, 64>>>(out, 0);
+    first<<<1, 64>>>(out, 1);
+    CHECK(hipDeviceSynchronize());
+    launch_second(out, 2);
     shared<int><<<1, 64>>>(out);
     CHECK(hipDeviceSynchronize());
 }
@@ -81,16 +76,13 @@ int main() {
 //--- second.hip
 #include "shared.h"
 
-__global__ void second(int *out) {
-    int i = threadIdx.x;
-    if (i < 5)
-        out[i + 1] += inlined(i) + called(1);
-    if (i == 70)
-        out[i] = 1;
+__global__ void second(int *out, int x) {
+    if (threadIdx.x < 5)
+        out[threadIdx.x] += inlined(x) + called(x);
 }
 
-void launch_second(int *out) {
-    second<<<1, 3>>>(out);
+void launch_second(int *out, int x) {
+    second<<<1, 64>>>(out, x);
     shared<int><<<1, 1>>>(out);
     CHECK(hipDeviceSynchronize());
 }

@@ -316,9 +316,16 @@ protected:
 class BitWriter : public Writer {
 public:
     BitWriter(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others) : Writer(F, Others) {
+        // Those that are set in most places have the lowest bits: constants up to 64 need no word of code.
+        MapVector<std::pair<GlobalVariable *, unsigned>, unsigned> Places;
         for (const Flag &Each : Flags)
-            if (Numbers.insert({{Each.Array, Each.Index}, unsigned(Numbered.size())}).second)
-                Numbered.push_back(Each);
+            ++Places[{Each.Array, Each.Index}];
+        auto Sorted = Places.takeVector();
+        stable_sort(Sorted, [](auto &A, auto &B) { return A.second > B.second; });
+        for (auto &[Each, Number] : Sorted) {
+            Numbers[Each] = Numbered.size();
+            Numbered.push_back({Each.first, Each.second});
+        }
         NumberOfMasks = divideCeil(Numbered.size(), 32);
         // Words of their own, which nobody reads but set().
         OthersFirst = 32 * NumberOfMasks;
@@ -866,8 +873,10 @@ private:
         for (auto &[Block, Flags] : AtEnd)
             erase_if(Flags, IsKnown);
         AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
+        BlocksOf Setting = blocksOf(AtEnd);
         SmallVector<Group> AtMark = groups([&](const Marked &Each) {
-            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Each.Call->getParent());
+            BasicBlock *Block = Each.Call->getParent();
+            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Block) && !isSet(Setting, Each.Of, Block);
         });
         // A kernel is inlined nowhere, so its own flag is only set together with the others.
         SmallVector<Flag> Others;
@@ -956,6 +965,22 @@ private:
         return All;
     }
 
+    // The blocks in which a flag is set.
+    using BlocksOf = DenseMap<std::pair<GlobalVariable *, unsigned>, SmallVector<BasicBlock *>>;
+    static BlocksOf blocksOf(const FlagsAt &From) {
+        BlocksOf Blocks;
+        for (auto &[Block, Flags] : From)
+            for (const Flag &Each : Flags)
+                Blocks[{Each.Array, Each.Index}].push_back(Block);
+        return Blocks;
+    }
+
+    // Whether the flag is set whenever the block is entered.
+    bool isSet(const BlocksOf &Setting, const Flag &Of, BasicBlock *Block) {
+        auto Found = Setting.find({Of.Array, Of.Index});
+        return Found != Setting.end() && any_of(Found->second, [&](BasicBlock *Each) { return Dominators.properlyDominates(Each, Block); });
+    }
+
     // Where flags are set. A block that the same lanes enter as another one needs no code of its own, nor does one of which all
     // successors have code.
     FlagsAt place(FlagsAt &Given) {
@@ -974,6 +999,10 @@ private:
         for (auto &[Block, Flags] : Given)
             if (Dominators.isReachableFromEntry(Block))
                 append_range(Placed[Best[First[Block]]], Flags);
+        // Copies of a block, in unrolled loops.
+        BlocksOf Setting = blocksOf(Placed);
+        for (auto &Each : Placed)
+            erase_if(Each.second, [&, Block = Each.first](const Flag &Of) { return isSet(Setting, Of, Block); });
 
         for (DomTreeNode *Node : post_order(Dominators.getRootNode())) {
             BasicBlock *Block = Node->getBlock();
