@@ -21,10 +21,14 @@
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
+#include <map>
+#include <vector>
 
 using namespace llvm;
 using namespace llvm::PatternMatch;
@@ -39,11 +43,8 @@ constexpr uint32_t Seldom = 1, Often = 2000;
 
 bool isGpu(const Module &M) { return M.getTargetTriple().isAMDGCN() || M.getTargetTriple().isNVPTX(); }
 
-struct Flag {
-    GlobalVariable *Array;
-    unsigned Index;
-    bool operator==(const Flag &Other) const { return Array == Other.Array && Index == Other.Index; }
-};
+// An array and the index of the flag.
+using Flag = std::pair<GlobalVariable *, unsigned>;
 
 // The flag at a constant address.
 std::optional<Flag> flagAt(Value *Pointer, const DataLayout &Layout) {
@@ -257,12 +258,15 @@ struct Marked {
 
 using Masks = SmallVector<Value *>;
 
+// For some flags, others that are set whenever they are. They have no bit in the masks.
+using SetTogether = DenseMap<Flag, SmallVector<Flag>>;
+
 // Which flags of a function, or of a piece of code, are not in memory yet, and how they get there. Each flag is a bit of a mask.
 class Writer {
 public:
     virtual ~Writer() = default;
 
-    static std::unique_ptr<Writer> create(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others = {});
+    static std::unique_ptr<Writer> create(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others = SetTogether());
 
     virtual unsigned masks() const = 0;
 
@@ -272,7 +276,7 @@ public:
     // The flags that are not in memory. `Wanted`: masks; flags that are not in them need not be loaded. Empty: all.
     virtual Masks load(Instruction *Before, ArrayRef<Value *> Wanted) = 0;
 
-    // Sets the flags that are in `Seen` and in `Missing`, and, if there is one, `Others`.
+    // Sets the flags that are in `Seen` and in `Missing`, and the others that are set together with them.
     void write(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing) {
         IRBuilder<> Here(Before);
         Value *Any = Here.getInt32(0);
@@ -287,11 +291,11 @@ public:
 
 protected:
     Function &F;
-    SmallVector<Flag> Others;
+    SetTogether Others;
 
-    Writer(Function &F, ArrayRef<Flag> Others) : F(F), Others(Others) {}
+    Writer(Function &F, const SetTogether &Others) : F(F), Others(Others) {}
 
-    // Sets the flags of `Fresh`, masks that are not all 0, or, if it costs less, of `Seen`, and `Others`.
+    // Sets the flags of `Fresh`, masks that are not all 0, or, if it costs less, of `Seen`, and those that are set together with them.
     virtual void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) = 0;
 
     Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
@@ -306,7 +310,7 @@ protected:
 
     static void store(Instruction *Before, const Flag &Of) {
         IRBuilder<> Here(Before);
-        Here.CreateStore(Here.getInt8(0), address(Here, Of.Array, Here.getInt64(Of.Index)));
+        Here.CreateStore(Here.getInt8(0), address(Here, Of.first, Here.getInt64(Of.second)));
     }
 };
 
@@ -315,22 +319,20 @@ protected:
 // resets flags, which is to fill the section with ones, resets them, too.
 class BitWriter : public Writer {
 public:
-    BitWriter(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others) : Writer(F, Others) {
+    BitWriter(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others) : Writer(F, Others) {
         // Those that are set in most places have the lowest bits: constants up to 64 need no word of code.
-        MapVector<std::pair<GlobalVariable *, unsigned>, unsigned> Places;
+        MapVector<Flag, unsigned> Places;
         for (const Flag &Each : Flags)
-            ++Places[{Each.Array, Each.Index}];
+            ++Places[Each];
         auto Sorted = Places.takeVector();
         stable_sort(Sorted, [](auto &A, auto &B) { return A.second > B.second; });
         for (auto &[Each, Number] : Sorted) {
             Numbers[Each] = Numbered.size();
-            Numbered.push_back({Each.first, Each.second});
+            Numbered.push_back(Each);
         }
         NumberOfMasks = divideCeil(Numbered.size(), 32);
-        // Words of their own, which nobody reads but set().
-        OthersFirst = 32 * NumberOfMasks;
         Module &M = *F.getParent();
-        SmallVector<uint32_t> All(NumberOfMasks + divideCeil(Others.size(), 32), ~0u);
+        SmallVector<uint32_t> All(NumberOfMasks, ~0u);
         Constant *Initial = ConstantDataArray::get(F.getContext(), All);
         Words = new GlobalVariable(M, Initial->getType(), false, GlobalValue::PrivateLinkage, Initial, MissingWords, nullptr,
                                    GlobalValue::NotThreadLocal, GlobalMemory);
@@ -342,7 +344,7 @@ public:
     unsigned masks() const override { return NumberOfMasks; }
 
     std::pair<unsigned, unsigned> find(const Flag &Of) const override {
-        unsigned N = Numbers.lookup({Of.Array, Of.Index});
+        unsigned N = Numbers.lookup(Of);
         return {N / 32, N % 32};
     }
 
@@ -367,27 +369,26 @@ private:
     static constexpr unsigned MaxStores = 4;                       // more need a loop
     IntegerType *Word = Type::getInt32Ty(F.getContext()), *Long = Type::getInt64Ty(F.getContext());
     SmallVector<Flag> Numbered;
-    DenseMap<std::pair<GlobalVariable *, unsigned>, unsigned> Numbers;
-    unsigned NumberOfMasks, OthersFirst;
+    DenseMap<Flag, unsigned> Numbers;
+    unsigned NumberOfMasks;
     GlobalVariable *Words;
 
     void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) override {
-        bool IsKnown = all_of(Seen, [](Value *Each) { return isa<ConstantInt>(Each); });
-        unsigned Stores = Others.size();
-        for (unsigned N = 0; IsKnown && N < Seen.size(); N++)
-            Stores += popcount(cast<ConstantInt>(Seen[N])->getZExtValue());
-        if (!IsKnown || Stores > MaxStores) {
-            Masks With(Fresh);
-            for (size_t N = 0; N < Others.size(); N += 32)
-                With.push_back(ConstantInt::get(Word, maskTrailingOnes<uint32_t>(std::min<size_t>(Others.size() - N, 32))));
-            setInLoop(Before, With);
-            return;
+        SmallVector<Flag> Stores;
+        for (const Flag &Each : Numbered) {
+            auto [N, Bit] = find(Each);
+            auto *Known = dyn_cast<ConstantInt>(Seen[N]);
+            if (Known && !(Known->getZExtValue() >> Bit & 1))
+                continue;
+            Stores.push_back(Each);
+            append_range(Stores, Others.lookup(Each));
+            if (!Known || Stores.size() > MaxStores) {
+                setInLoop(Before, Fresh);
+                return;
+            }
         }
-        for (const Flag &Each : Others)
+        for (const Flag &Each : Stores)
             store(Before, Each);
-        for (const Flag &Each : Numbered)
-            if (auto [N, Bit] = find(Each); cast<ConstantInt>(Seen[N])->getZExtValue() >> Bit & 1)
-                store(Before, Each);
         IRBuilder<> Here(Before);
         for (auto [N, Each] : enumerate(Seen))
             if (!match(Each, m_Zero()))
@@ -411,7 +412,9 @@ private:
     //   mask:  own = masks[0] & words[n]
     //   lanes: if own == 0: next
     //          first = own of the first lane; own &= ~first
-    //   bits:  store to the flag of the lowest bit of first; remove it; repeat until there is none
+    //   bits:  at = the lowest bit of first, in the list of flags
+    //   flags: store to the flag at; at = the flag that is set together with it, repeat until there is none
+    //   flag:  remove the bit from first; bits, until there is none
     //          words[n] &= ~first; lanes
     //   next:  remove masks[0]; n += 1; mask, until there is none
     void setInLoop(Instruction *Before, ArrayRef<Value *> Fresh) {
@@ -419,7 +422,8 @@ private:
         BasicBlock *Pre = Before->getParent(), *After = SplitBlock(Pre, Before);
         auto Create = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, After); };
         BasicBlock *Mask = Create("devprof.mask"), *Lanes = Create("devprof.lanes"), *First = Create("devprof.first"),
-                   *Bits = Create("devprof.bits"), *Stored = Create("devprof.stored"), *Next = Create("devprof.next");
+                   *Bits = Create("devprof.bits"), *Flags = Create("devprof.flags"), *FlagEnd = Create("devprof.flag.end"),
+                   *Stored = Create("devprof.stored"), *Next = Create("devprof.next");
         Pre->getTerminator()->setSuccessor(0, Mask);
 
         IRBuilder<> Here(Mask);
@@ -430,9 +434,9 @@ private:
                 Left.push_back(Here.CreatePHI(Word, 2));
                 cast<PHINode>(Left.back())->addIncoming(Each, Pre);
             }
-            PHINode *Number = Here.CreatePHI(Word, 2);
-            Number->addIncoming(N, Pre);
-            N = Number;
+            PHINode *Counted = Here.CreatePHI(Word, 2);
+            Counted->addIncoming(N, Pre);
+            N = Counted;
         } else {
             Left.push_back(Fresh.front());
         }
@@ -456,13 +460,24 @@ private:
         PHINode *Rest = Here.CreatePHI(Word, 2);
         Rest->addIncoming(Of, First);
         Value *Bit = Here.CreateBinaryIntrinsic(Intrinsic::cttz, Rest, Here.getTrue());
-        Value *At = Here.CreateInBoundsGEP(Word, List, Here.CreateOr(Here.CreateShl(N, 5), Bit));
-        Value *Distance = Here.CreateSExt(Here.CreateAlignedLoad(Word, At, Align(4)), Long);
-        Value *Address = Here.CreateAdd(Here.CreatePtrToInt(List, Long), Distance);
+        Value *Number = Here.CreateOr(Here.CreateShl(N, 5), Bit);
+        Here.CreateBr(Flags);
+
+        Here.SetInsertPoint(Flags);
+        PHINode *At = Here.CreatePHI(Word, 2);
+        At->addIncoming(Number, Bits);
+        Value *Entry = Here.CreateInBoundsGEP(List->getValueType()->getArrayElementType(), List, At);
+        auto Load = [&](unsigned Part) { return Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Entry, Part), Align(4)); };
+        Value *Address = Here.CreateAdd(Here.CreatePtrToInt(List, Long), Here.CreateSExt(Load(0), Long));
         Here.CreateStore(Here.getInt8(0), Here.CreateIntToPtr(Address, Words->getType()));
-        Value *Others = Here.CreateAnd(Rest, Here.CreateSub(Rest, Here.getInt32(1)));
-        Rest->addIncoming(Others, Bits);
-        Here.CreateCondBr(Here.CreateICmpNE(Others, Here.getInt32(0)), Bits, Stored);
+        Value *Following = Load(1);
+        At->addIncoming(Following, Flags);
+        Here.CreateCondBr(Here.CreateICmpNE(Following, Here.getInt32(0)), Flags, FlagEnd);
+
+        Here.SetInsertPoint(FlagEnd);
+        Value *Remaining = Here.CreateAnd(Rest, Here.CreateSub(Rest, Here.getInt32(1)));
+        Rest->addIncoming(Remaining, FlagEnd);
+        Here.CreateCondBr(Here.CreateICmpNE(Remaining, Here.getInt32(0)), Bits, Stored);
 
         Here.SetInsertPoint(Stored);
         clear(Here, N, Of);
@@ -475,32 +490,39 @@ private:
         }
         for (size_t I = 0; I < Left.size(); I++)
             cast<PHINode>(Left[I])->addIncoming(I + 1 < Left.size() ? Left[I + 1] : Here.getInt32(0), Next);
-        Value *Following = Here.CreateAdd(N, Here.getInt32(1));
-        cast<PHINode>(N)->addIncoming(Following, Next);
-        Here.CreateCondBr(Here.CreateICmpNE(Following, Here.getInt32(Fresh.size())), Mask, After);
+        Value *Counted = Here.CreateAdd(N, Here.getInt32(1));
+        cast<PHINode>(N)->addIncoming(Counted, Next);
+        Here.CreateCondBr(Here.CreateICmpNE(Counted, Here.getInt32(Fresh.size())), Mask, After);
     }
 
-    // The flags by their numbers, as distances from the list.
+    // The flags by their numbers, and behind them the others. An entry is the distance from the list, and the number of the entry that
+    // is set together with it, or 0.
     GlobalVariable *list() {
         SmallVector<Flag> Flags(Numbered);
-        Flags.resize(Others.empty() ? Numbered.size() : OthersFirst, Flag{nullptr, 0});
-        append_range(Flags, Others);
-        auto *Type = ArrayType::get(Word, Flags.size());
+        SmallVector<unsigned> Following(Numbered.size(), 0);
+        for (auto [N, Each] : enumerate(Numbered)) {
+            size_t Last = N;
+            for (const Flag &Other : Others.lookup(Each)) {
+                Following[Last] = Flags.size();
+                Last = Flags.size();
+                Flags.push_back(Other);
+                Following.push_back(0);
+            }
+        }
+        auto *Entry = ArrayType::get(Word, 2);
+        auto *Type = ArrayType::get(Entry, Flags.size());
         auto *List = new GlobalVariable(*F.getParent(), Type, true, GlobalValue::PrivateLinkage, nullptr, "__devprof_flags", nullptr,
                                         GlobalValue::NotThreadLocal, ConstantMemory);
-        List->setAlignment(Align(4));
+        List->setAlignment(Align(8));
         List->setComdat(F.getComdat());
         Constant *Start = ConstantExpr::getPtrToInt(List, Long);
-        SmallVector<Constant *> Distances;
-        for (const Flag &Each : Flags) {
-            if (!Each.Array) {
-                Distances.push_back(ConstantInt::get(Word, 0));
-                continue;
-            }
-            Constant *At = ConstantExpr::getAdd(ConstantExpr::getPtrToInt(Each.Array, Long), ConstantInt::get(Long, Each.Index));
-            Distances.push_back(ConstantExpr::getTrunc(ConstantExpr::getSub(At, Start), Word));
+        SmallVector<Constant *> Entries;
+        for (auto [Each, Next] : zip_equal(Flags, Following)) {
+            Constant *At = ConstantExpr::getAdd(ConstantExpr::getPtrToInt(Each.first, Long), ConstantInt::get(Long, Each.second));
+            Constant *Distance = ConstantExpr::getTrunc(ConstantExpr::getSub(At, Start), Word);
+            Entries.push_back(ConstantArray::get(Entry, {Distance, ConstantInt::get(Word, Next)}));
         }
-        List->setInitializer(ConstantArray::get(Type, Distances));
+        List->setInitializer(ConstantArray::get(Type, Entries));
         return List;
     }
 };
@@ -509,10 +531,11 @@ private:
 // words of memory have 0xff or 0 in each byte, so that (word & 0x01010101 << s) has the flags in the bits of the mask.
 class ByteWriter : public Writer {
 public:
-    ByteWriter(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others) : Writer(F, Others), Copies(F.getParent()->getNamedGlobal("__devprof_counter_copies")) {
+    ByteWriter(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others)
+        : Writer(F, Others), Copies(F.getParent()->getNamedGlobal("__devprof_counter_copies")) {
         MapVector<GlobalVariable *, SmallVector<unsigned>> Indices;
         for (const Flag &Each : Flags)
-            Indices[Each.Array].push_back(Each.Index);
+            Indices[Each.first].push_back(Each.second);
         for (auto &[Array, Of] : Indices) {
             sort(Of);
             for (unsigned Index : Of)
@@ -526,8 +549,8 @@ public:
     unsigned masks() const override { return divideCeil(Words.size(), WordsPerMask); }
 
     std::pair<unsigned, unsigned> find(const Flag &Of) const override {
-        unsigned N = Numbers.lookup({Of.Array, Of.Index / 4 * 4});
-        return {N / WordsPerMask, Of.Index % 4 * 8 + N % WordsPerMask};
+        unsigned N = Numbers.lookup({Of.first, Of.second / 4 * 4});
+        return {N / WordsPerMask, Of.second % 4 * 8 + N % WordsPerMask};
     }
 
     Masks load(Instruction *Before, ArrayRef<Value *> Wanted) override {
@@ -569,8 +592,9 @@ private:
     }
 
     void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) override {
-        for (const Flag &Each : Others)
-            store(Before, Each);
+        for (auto &[Each, Together] : Others)
+            for (const Flag &Other : Together)
+                store(Before, Other);
         // Neighbouring words of an array are together.
         for (unsigned First = 0, End; First < Words.size(); First = End) {
             GlobalVariable *Array = Words[First].Array;
@@ -666,7 +690,7 @@ private:
     }
 };
 
-std::unique_ptr<Writer> Writer::create(Function &F, ArrayRef<Flag> Flags, ArrayRef<Flag> Others) {
+std::unique_ptr<Writer> Writer::create(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others) {
     if (F.getParent()->getTargetTriple().isNVPTX())
         return std::make_unique<ByteWriter>(F, Flags, Others);
     return std::make_unique<BitWriter>(F, Flags, Others);
@@ -866,10 +890,8 @@ private:
         }
         // Flags that are set whenever the function is entered.
         SmallVector<Flag> Always = std::exchange(AtEnd[&F.getEntryBlock()], {});
-        DenseSet<std::pair<GlobalVariable *, unsigned>> Known;
-        for (const Flag &Each : Always)
-            Known.insert({Each.Array, Each.Index});
-        auto IsKnown = [&](const Flag &Each) { return Known.contains({Each.Array, Each.Index}); };
+        DenseSet<Flag> Known(Always.begin(), Always.end());
+        auto IsKnown = [&](const Flag &Each) { return Known.contains(Each); };
         for (auto &[Block, Flags] : AtEnd)
             erase_if(Flags, IsKnown);
         AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
@@ -878,12 +900,7 @@ private:
             BasicBlock *Block = Each.Call->getParent();
             return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Block) && !isSet(Setting, Each.Of, Block);
         });
-        // A kernel is inlined nowhere, so its own flag is only set together with the others.
-        SmallVector<Flag> Others;
-        if (auto Own = find_if(Always, [&](const Flag &Each) { return isOwn(Each); }); Own != Always.end()) {
-            Others = std::exchange(Always, {*Own});
-            erase_if(Others, [&](const Flag &Each) { return Each == Always.front(); });
-        }
+        SetTogether Others = joined(Always, AtEnd, AtMark);
 
         SmallVector<Flag> Tested = Always;
         for (auto &[Block, Flags] : AtEnd)
@@ -900,6 +917,49 @@ private:
         }
         emit(*To, bits(*To, Always), AtEnd, AtMark, Ends);
         writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
+    }
+
+    // Removes flags that are set wherever another one is.
+    SetTogether joined(SmallVector<Flag> &Always, FlagsAt &AtEnd, SmallVector<Group> &AtMark) {
+        SetTogether Others;
+        if (F.getParent()->getTargetTriple().isNVPTX()) {
+            // Other code sets the flags that are tested, too, but not that of a kernel, which is inlined nowhere.
+            if (auto Own = find_if(Always, [&](const Flag &Each) { return isOwn(Each); }); Own != Always.end()) {
+                std::swap(*Own, Always.front());
+                Others[Always.front()].assign(Always.begin() + 1, Always.end());
+                Always.resize(1);
+            }
+            return Others;
+        }
+        // Where flags are set: the function, or a block or a mark, and the condition.
+        MapVector<Flag, SetVector<std::pair<const void *, const Value *>>> Places;
+        for (const Flag &Each : Always)
+            Places[Each].insert({&F, nullptr});
+        for (auto &[Block, Flags] : AtEnd)
+            for (const Flag &Each : Flags)
+                Places[Each].insert({Block, nullptr});
+        for (const Group &Each : AtMark)
+            for (const Marked *Mark : Each)
+                Places[Mark->Of].insert({Each.back(), Mark->Condition});
+        using Sorted = std::vector<std::pair<const void *, const Value *>>;
+        std::map<Sorted, Flag> First;
+        DenseSet<Flag> Joined;
+        for (auto &[Each, In] : Places) {
+            Sorted Key(In.begin(), In.end());
+            sort(Key);
+            auto [Same, IsFirst] = First.insert({std::move(Key), Each});
+            if (!IsFirst) {
+                Others[Same->second].push_back(Each);
+                Joined.insert(Each);
+            }
+        }
+        auto IsJoined = [&](const Flag &Each) { return Joined.contains(Each); };
+        erase_if(Always, IsJoined);
+        for (auto &[Block, Flags] : AtEnd)
+            erase_if(Flags, IsJoined);
+        for (Group &Each : AtMark)
+            erase_if(Each, [&](const Marked *Mark) { return IsJoined(Mark->Of); });
+        return Others;
     }
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
@@ -936,7 +996,7 @@ private:
 
     bool isOwn(const Flag &Of) {
         bool IsKernel = F.getCallingConv() == CallingConv::AMDGPU_KERNEL || F.getCallingConv() == CallingConv::PTX_Kernel;
-        StringRef Name = Of.Array->getName();
+        StringRef Name = Of.first->getName();
         return IsKernel && Name.consume_front("__profc_") && Name == F.getName();
     }
 
@@ -966,18 +1026,18 @@ private:
     }
 
     // The blocks in which a flag is set.
-    using BlocksOf = DenseMap<std::pair<GlobalVariable *, unsigned>, SmallVector<BasicBlock *>>;
+    using BlocksOf = DenseMap<Flag, SmallVector<BasicBlock *>>;
     static BlocksOf blocksOf(const FlagsAt &From) {
         BlocksOf Blocks;
         for (auto &[Block, Flags] : From)
             for (const Flag &Each : Flags)
-                Blocks[{Each.Array, Each.Index}].push_back(Block);
+                Blocks[Each].push_back(Block);
         return Blocks;
     }
 
     // Whether the flag is set whenever the block is entered.
     bool isSet(const BlocksOf &Setting, const Flag &Of, BasicBlock *Block) {
-        auto Found = Setting.find({Of.Array, Of.Index});
+        auto Found = Setting.find(Of);
         return Found != Setting.end() && any_of(Found->second, [&](BasicBlock *Each) { return Dominators.properlyDominates(Each, Block); });
     }
 
@@ -1091,7 +1151,7 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     bool IsLast;
     explicit KeepFlags(bool IsLast) : IsLast(IsLast) {}
 
-    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &Analyses) {
         // IR-level instrumentation is lowered late. What this pass itself has stored is not marked again.
         if (!IsLast)
             MarkFlags::mark(M);
@@ -1108,8 +1168,11 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
                     addEffects(*Call);
             FlagsOf Flags(F, Calls);
-            if (IsLast || Flags.marks() <= MaxEarly)
-                Flags.run();
+            if (Flags.marks() == 0 || (!IsLast && Flags.marks() > MaxEarly))
+                continue;
+            Flags.run();
+            if (IsLast)
+                simplify(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
         }
         if (IsLast) {
             for (User *Each : make_early_inc_range(Declared->users()))
@@ -1121,6 +1184,13 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     static bool isRequired() { return true; }
 
 private:
+    // Branches that only marks kept become selects. LLVM does it in functions whose flags are kept early.
+    static void simplify(Function &F, FunctionAnalysisManager &Analyses) {
+        Analyses.invalidate(F, PreservedAnalyses::none());
+        Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
+        Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
+    }
+
     // Flags are in other memory than what marks access.
     template <class FunctionOrCall> static void addEffects(FunctionOrCall &Of) {
         MemoryEffects Effects = Of.getMemoryEffects();
