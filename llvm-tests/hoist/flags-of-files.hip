@@ -50,7 +50,7 @@ template <class T> __global__ void shared(T *out) {
     else if (i == 99)
         out[i] = 1;
     if (i < 40)
-        out[i] += called(0);
+        out[i] += called(i);
 }
 
 //--- first.hip
@@ -59,7 +59,7 @@ template <class T> __global__ void shared(T *out) {
 void launch_second(int *out, int x);
 
 // The flag in front of the others misaligns them.
-__global__ void first(int *out, int x) { out[threadIdx.x] = inlined(x) + called(x); }
+__global__ void first(int *out, int x) { out[threadIdx.x] = inlined(x); }
 
 int main() {
     int *out = device_ints(128);
@@ -78,7 +78,7 @@ int main() {
 
 __global__ void second(int *out, int x) {
     if (threadIdx.x < 5)
-        out[threadIdx.x] += inlined(x) + called(x);
+        out[threadIdx.x] += inlined(x);
 }
 
 void launch_second(int *out, int x) {
