@@ -295,7 +295,8 @@ protected:
 
     Writer(Function &F, const SetTogether &Others) : F(F), Others(Others) {}
 
-    // Sets the flags of `Fresh`, masks that are not all 0, or, if it costs less, of `Seen`, and those that are set together with them.
+    // Sets the flags of `Fresh`, masks that are not all 0, or, if it costs less, of `Seen`, and those that are set together with
+    // them.
     virtual void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) = 0;
 
     Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
@@ -337,7 +338,8 @@ public:
         Words = new GlobalVariable(M, Initial->getType(), false, GlobalValue::PrivateLinkage, Initial, MissingWords, nullptr,
                                    GlobalValue::NotThreadLocal, GlobalMemory);
         Words->setSection("__llvm_prf_cnts");
-        Words->setAlignment(Align(4));
+        // devprof expects the section at a multiple of 8.
+        Words->setAlignment(Align(8));
         Words->setComdat(F.getComdat());
     }
 
@@ -467,7 +469,9 @@ private:
         PHINode *At = Here.CreatePHI(Word, 2);
         At->addIncoming(Number, Bits);
         Value *Entry = Here.CreateInBoundsGEP(List->getValueType()->getArrayElementType(), List, At);
-        auto Load = [&](unsigned Part) { return Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Entry, Part), Align(4)); };
+        auto Load = [&](unsigned Part) {
+            return Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Entry, Part), Align(4));
+        };
         Value *Address = Here.CreateAdd(Here.CreatePtrToInt(List, Long), Here.CreateSExt(Load(0), Long));
         Here.CreateStore(Here.getInt8(0), Here.CreateIntToPtr(Address, Words->getType()));
         Value *Following = Load(1);
@@ -495,8 +499,8 @@ private:
         Here.CreateCondBr(Here.CreateICmpNE(Counted, Here.getInt32(Fresh.size())), Mask, After);
     }
 
-    // The flags by their numbers, and behind them the others. An entry is the distance from the list, and the number of the entry that
-    // is set together with it, or 0.
+    // The flags by their numbers, and behind them the others. An entry is the distance from the list, and the number of the entry
+    // that is set together with it, or 0.
     GlobalVariable *list() {
         SmallVector<Flag> Flags(Numbered);
         SmallVector<unsigned> Following(Numbered.size(), 0);
@@ -511,8 +515,8 @@ private:
         }
         auto *Entry = ArrayType::get(Word, 2);
         auto *Type = ArrayType::get(Entry, Flags.size());
-        auto *List = new GlobalVariable(*F.getParent(), Type, true, GlobalValue::PrivateLinkage, nullptr, "__devprof_flags", nullptr,
-                                        GlobalValue::NotThreadLocal, ConstantMemory);
+        auto *List = new GlobalVariable(*F.getParent(), Type, true, GlobalValue::PrivateLinkage, nullptr, "__devprof_flags",
+                                        nullptr, GlobalValue::NotThreadLocal, ConstantMemory);
         List->setAlignment(Align(8));
         List->setComdat(F.getComdat());
         Constant *Start = ConstantExpr::getPtrToInt(List, Long);
@@ -898,7 +902,8 @@ private:
         BlocksOf Setting = blocksOf(AtEnd);
         SmallVector<Group> AtMark = groups([&](const Marked &Each) {
             BasicBlock *Block = Each.Call->getParent();
-            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Block) && !isSet(Setting, Each.Of, Block);
+            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Block) &&
+                   !isSet(Setting, Each.Of, Block);
         });
         SetTogether Others = joined(Always, AtEnd, AtMark);
 
@@ -1038,7 +1043,8 @@ private:
     // Whether the flag is set whenever the block is entered.
     bool isSet(const BlocksOf &Setting, const Flag &Of, BasicBlock *Block) {
         auto Found = Setting.find(Of);
-        return Found != Setting.end() && any_of(Found->second, [&](BasicBlock *Each) { return Dominators.properlyDominates(Each, Block); });
+        return Found != Setting.end() &&
+               any_of(Found->second, [&](BasicBlock *Each) { return Dominators.properlyDominates(Each, Block); });
     }
 
     // Where flags are set. A block that the same lanes enter as another one needs no code of its own, nor does one of which all
