@@ -16,8 +16,8 @@
 // REDEFINE: %{options} = -O3 -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64
 // RUN: %{same}
 //
-// A function has one test and a loop with the stores at its end. A function of one block tests where it starts, and flags of a
-// function that may trap are stored where LLVM stores them.
+// A function has one test and a loop with the stores at its end. A function of one block tests where it starts, and flags of blocks
+// that may be followed by a trap are stored where LLVM stores them. No flag is loaded.
 // RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -S -emit-llvm -o - | FileCheck %s --check-prefix=IR
 #include "check.h"
 
@@ -35,11 +35,14 @@ __global__ void divergence(int *out) {
 }
 
 // IR-LABEL: define {{.*}} @_Z6leavesPii(
-// IR:       load i32, ptr addrspace(1) @__profc__Z6leavesPii
-// IR-NOT:   store i8
+// IR:       load i32, ptr addrspace(1) @[[LEAVES:__devprof_missing[.0-9]*]],
+// IR-NOT:   {{store i8|@__profc_}}
+// IR:       load atomic i32, ptr addrspace(1) @[[LEAVES]] syncscope("agent") monotonic
+// IR-NOT:   {{store i8|@__profc_}}
 // IR:       @llvm.cttz
 // IR:       store i8
-// IR-NOT:   store i8
+// IR:       atomicrmw and ptr addrspace(1) @[[LEAVES]],
+// IR-NOT:   {{store i8|@__profc_}}
 // IR:       ret void
 __global__ void leaves(int *out, int n) {
     int i = threadIdx.x;
@@ -58,8 +61,9 @@ __global__ void leaves(int *out, int n) {
 }
 
 // IR-LABEL: define {{.*}} @_Z3onePi(
-// IR-NEXT:  load i32, ptr addrspace(1) @__profc__Z3onePi
-// IR:       store i8
+// IR-NEXT:  load i32, ptr addrspace(1) @[[ONE:__devprof_missing[.0-9]*]],
+// IR:       store i8 0, ptr addrspace(1) @__profc__Z3onePi,
+// IR:       atomicrmw and ptr addrspace(1) @[[ONE]], i32 -2
 // IR-NOT:   store i8
 // IR:       ret void
 __global__ void one(int *out) { out[threadIdx.x] = 1; }
@@ -112,7 +116,9 @@ __global__ void waits(int *out) {
 // CHECK:      _Z5trapsPi: [1, 1, 1, {{.}}, 1, {{.}}, {{.}}]
 // IR-LABEL:  define {{.*}} @_Z5trapsPi(
 // IR:         store i8
+// IR:         atomicrmw and
 // IR:         store i8
+// IR:         atomicrmw and
 // IR:         call void @llvm.trap
 __global__ void traps(int *out) {
     if (threadIdx.x < 20)

@@ -23,10 +23,14 @@
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
+#include <map>
+#include <vector>
 
 using namespace llvm;
 using namespace llvm::PatternMatch;
@@ -41,11 +45,8 @@ constexpr uint32_t Seldom = 1, Often = 2000;
 
 bool isGpu(const Module &M) { return M.getTargetTriple().isAMDGCN() || M.getTargetTriple().isNVPTX(); }
 
-struct Flag {
-    GlobalVariable *Array;
-    unsigned Index;
-    bool operator==(const Flag &Other) const { return Array == Other.Array && Index == Other.Index; }
-};
+// An array and the index of the flag.
+using Flag = std::pair<GlobalVariable *, unsigned>;
 
 // The flag at a constant address.
 std::optional<Flag> flagAt(Value *Pointer, const DataLayout &Layout) {
@@ -56,6 +57,14 @@ std::optional<Flag> flagAt(Value *Pointer, const DataLayout &Layout) {
         Offset.uge(Type->getNumElements()))
         return {};
     return Flag{Array, unsigned(Offset.getZExtValue())};
+}
+
+// The variables with words of flags that are not in memory yet, see BitWriter.
+constexpr StringLiteral MissingWords = "__devprof_missing";
+
+bool isMissingWord(const Value *Pointer) {
+    const Value *Of = getUnderlyingObject(Pointer);
+    return isa<GlobalVariable>(Of) && Of->getName().starts_with(MissingWords);
 }
 
 CallInst *markIn(Instruction &I) {
@@ -231,7 +240,7 @@ private:
     // Reads what others write while the wave runs.
     static bool isPoll(const Instruction &I) {
         if (auto *Load = dyn_cast<LoadInst>(&I))
-            return Load->isVolatile() || Load->isAtomic();
+            return Load->isVolatile() || (Load->isAtomic() && !isMissingWord(Load->getPointerOperand()));
         if (auto *Update = dyn_cast<AtomicRMWInst>(&I)) // atomicAdd(address, 0)
             return Update->getOperation() == AtomicRMWInst::Xchg || match(Update->getValOperand(), m_Zero());
         if (auto *Call = dyn_cast<CallBase>(&I))
@@ -260,17 +269,290 @@ struct Marked {
     BasicBlock *At; // the block whose flag it is, if there is no condition
 };
 
-// Where the flags of a function, or of a piece of code, are in masks: bit 8 * i + s of a mask is for byte i of the mask's s-th
-// word of flags. The words of memory have 0xff or 0 in each byte, so that (word & 0x01010101 << s) has the flags in the bits of
-// the mask.
-class Layout {
-public:
-    static constexpr unsigned WordsPerMask = 8;
+using Masks = SmallVector<Value *>;
 
-    explicit Layout(ArrayRef<Flag> Flags) {
+// For some flags, others that are set whenever they are. They have no bit in the masks.
+using SetTogether = DenseMap<Flag, SmallVector<Flag>>;
+
+// Which flags of a function, or of a piece of code, are not in memory yet, and how they get there. Each flag is a bit of a mask.
+class Writer {
+public:
+    virtual ~Writer() = default;
+
+    static std::unique_ptr<Writer> create(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others = SetTogether());
+
+    virtual unsigned masks() const = 0;
+
+    // The number of the mask, and the bit.
+    virtual std::pair<unsigned, unsigned> find(const Flag &Of) const = 0;
+
+    // The flags that are not in memory. `Wanted`: masks; flags that are not in them need not be loaded. Empty: all.
+    virtual Masks load(Instruction *Before, ArrayRef<Value *> Wanted) = 0;
+
+    // Sets the flags that are in `Seen` and in `Missing`, and the others that are set together with them.
+    void write(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing) {
+        IRBuilder<> Here(Before);
+        Value *Any = Here.getInt32(0);
+        Masks Fresh;
+        for (auto [S, M] : zip_equal(Seen, Missing)) {
+            Fresh.push_back(Here.CreateAnd(S, M));
+            Any = Here.CreateOr(Any, Fresh.back());
+        }
+        if (!match(Any, m_Zero()))
+            set(ifNot0(Before, Any, Seldom, Often), Seen, Fresh);
+    }
+
+protected:
+    Function &F;
+    SetTogether Others;
+
+    Writer(Function &F, const SetTogether &Others) : F(F), Others(Others) {}
+
+    // Sets the flags of `Fresh`, masks that are not all 0, or, if it costs less, of `Seen`, and those that are set together with
+    // them.
+    virtual void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) = 0;
+
+    Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
+        IRBuilder<> Here(Before);
+        MDNode *Weights = MDBuilder(F.getContext()).createBranchWeights(Taken, NotTaken);
+        return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
+    }
+
+    static Value *address(IRBuilder<> &Here, Value *Array, Value *Index) {
+        return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
+    }
+
+    static void store(Instruction *Before, const Flag &Of) {
+        IRBuilder<> Here(Before);
+        Here.CreateStore(Here.getInt8(0), address(Here, Of.first, Here.getInt64(Of.second)));
+    }
+};
+
+// For AMD GPUs: the code has words in memory in which a bit is 1 while the flag is not in memory, and a list of the flags. It reads
+// no flags: their arrays may be those of another file, at any address. The words are in the section of the flags, so that what
+// resets flags, which is to fill the section with ones, resets them, too.
+class BitWriter : public Writer {
+public:
+    BitWriter(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others) : Writer(F, Others) {
+        // Those that are set in most places have the lowest bits: constants up to 64 need no word of code.
+        MapVector<Flag, unsigned> Places;
+        for (const Flag &Each : Flags)
+            ++Places[Each];
+        auto Sorted = Places.takeVector();
+        stable_sort(Sorted, [](auto &A, auto &B) { return A.second > B.second; });
+        for (auto &[Each, Number] : Sorted) {
+            Numbers[Each] = Numbered.size();
+            Numbered.push_back(Each);
+        }
+        NumberOfMasks = divideCeil(Numbered.size(), 32);
+        Module &M = *F.getParent();
+        SmallVector<uint32_t> All(NumberOfMasks, ~0u);
+        Constant *Initial = ConstantDataArray::get(F.getContext(), All);
+        Words = new GlobalVariable(M, Initial->getType(), false, GlobalValue::PrivateLinkage, Initial, MissingWords, nullptr,
+                                   GlobalValue::NotThreadLocal, GlobalMemory);
+        Words->setSection("__llvm_prf_cnts");
+        // devprof expects the section at a multiple of 8.
+        Words->setAlignment(Align(8));
+        Words->setComdat(F.getComdat());
+    }
+
+    unsigned masks() const override { return NumberOfMasks; }
+
+    std::pair<unsigned, unsigned> find(const Flag &Of) const override {
+        unsigned N = Numbers.lookup(Of);
+        return {N / 32, N % 32};
+    }
+
+    Masks load(Instruction *Before, ArrayRef<Value *> Wanted) override {
+        IRBuilder<> Here(Before);
+        Masks Missing;
+        Value *Base = Words;
+        if (NumberOfMasks > 1) {
+            // Without this, the compiler computes the address again for each load.
+            auto *Type = FunctionType::get(Base->getType(), {Base->getType()}, false);
+            Base = Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Base});
+        }
+        for (unsigned N = 0; N < NumberOfMasks; N++)
+            Missing.push_back(!Wanted.empty() && match(Wanted[N], m_Zero())
+                                  ? Wanted[N]
+                                  : Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Base, N), Align(4)));
+        return Missing;
+    }
+
+private:
+    static constexpr unsigned GlobalMemory = 1, ConstantMemory = 4; // address spaces
+    static constexpr unsigned MaxStores = 4;                       // more need a loop
+    IntegerType *Word = Type::getInt32Ty(F.getContext()), *Long = Type::getInt64Ty(F.getContext());
+    SmallVector<Flag> Numbered;
+    DenseMap<Flag, unsigned> Numbers;
+    unsigned NumberOfMasks;
+    GlobalVariable *Words;
+
+    void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) override {
+        SmallVector<Flag> Stores;
+        for (const Flag &Each : Numbered) {
+            auto [N, Bit] = find(Each);
+            auto *Known = dyn_cast<ConstantInt>(Seen[N]);
+            if (Known && !(Known->getZExtValue() >> Bit & 1))
+                continue;
+            Stores.push_back(Each);
+            append_range(Stores, Others.lookup(Each));
+            if (!Known || Stores.size() > MaxStores) {
+                setInLoop(Before, Fresh);
+                return;
+            }
+        }
+        for (const Flag &Each : Stores)
+            store(Before, Each);
+        IRBuilder<> Here(Before);
+        for (auto [N, Each] : enumerate(Seen))
+            if (!match(Each, m_Zero()))
+                clear(Here, Here.getInt32(N), Each);
+    }
+
+    void clear(IRBuilder<> &Here, Value *N, Value *Bits) {
+        auto *Update = Here.CreateAtomicRMW(AtomicRMWInst::And, wordAt(Here, N), Here.CreateNot(Bits), Align(4),
+                                            AtomicOrdering::Monotonic, scope());
+        // The GPU's own memory, where this is one instruction.
+        for (const char *Kind : {"amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory"})
+            Update->setMetadata(Kind, MDNode::get(F.getContext(), {}));
+    }
+
+    Value *wordAt(IRBuilder<> &Here, Value *N) { return Here.CreateInBoundsGEP(Word, Words, N); }
+
+    SyncScope::ID scope() { return F.getContext().getOrInsertSyncScopeID("agent"); }
+
+    // Mask by mask, of a mask the bits of one lane after another, of the lane bit by bit:
+    //
+    //   mask:  own = masks[0] & words[n]
+    //   lanes: if own == 0: next
+    //          first = own of the first lane; own &= ~first
+    //   bits:  at = the lowest bit of first, in the list of flags
+    //   flags: store to the flag at; at = the flag that is set together with it, repeat until there is none
+    //   flag:  remove the bit from first; bits, until there is none
+    //          words[n] &= ~first; lanes
+    //   next:  remove masks[0]; n += 1; mask, until there is none
+    void setInLoop(Instruction *Before, ArrayRef<Value *> Fresh) {
+        GlobalVariable *List = list();
+        BasicBlock *Pre = Before->getParent(), *After = SplitBlock(Pre, Before);
+        auto Create = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, After); };
+        BasicBlock *Mask = Create("devprof.mask"), *Lanes = Create("devprof.lanes"), *First = Create("devprof.first"),
+                   *Bits = Create("devprof.bits"), *Flags = Create("devprof.flags"), *FlagEnd = Create("devprof.flag.end"),
+                   *Stored = Create("devprof.stored"), *Next = Create("devprof.next");
+        Pre->getTerminator()->setSuccessor(0, Mask);
+
+        IRBuilder<> Here(Mask);
+        Masks Left;
+        Value *N = Here.getInt32(0);
+        if (Fresh.size() > 1) {
+            for (Value *Each : Fresh) {
+                Left.push_back(Here.CreatePHI(Word, 2));
+                cast<PHINode>(Left.back())->addIncoming(Each, Pre);
+            }
+            PHINode *Counted = Here.CreatePHI(Word, 2);
+            Counted->addIncoming(N, Pre);
+            N = Counted;
+        } else {
+            Left.push_back(Fresh.front());
+        }
+        // Another wave may have set them since.
+        LoadInst *Current = Here.CreateAlignedLoad(Word, wordAt(Here, N), Align(4));
+        Current->setAtomic(AtomicOrdering::Monotonic, scope());
+        Value *Missing = Here.CreateAnd(Left.front(), Current);
+        Here.CreateBr(Lanes);
+
+        Here.SetInsertPoint(Lanes);
+        PHINode *Own = Here.CreatePHI(Word, 2);
+        Own->addIncoming(Missing, Mask);
+        Here.CreateCondBr(Here.CreateICmpNE(Own, Here.getInt32(0)), First, Next);
+
+        Here.SetInsertPoint(First);
+        Value *Of = Here.CreateIntrinsic(Intrinsic::amdgcn_readfirstlane, {Word}, {Own});
+        Own->addIncoming(Here.CreateAnd(Own, Here.CreateNot(Of)), Stored);
+        Here.CreateBr(Bits);
+
+        Here.SetInsertPoint(Bits);
+        PHINode *Rest = Here.CreatePHI(Word, 2);
+        Rest->addIncoming(Of, First);
+        Value *Bit = Here.CreateBinaryIntrinsic(Intrinsic::cttz, Rest, Here.getTrue());
+        Value *Number = Here.CreateOr(Here.CreateShl(N, 5), Bit);
+        Here.CreateBr(Flags);
+
+        Here.SetInsertPoint(Flags);
+        PHINode *At = Here.CreatePHI(Word, 2);
+        At->addIncoming(Number, Bits);
+        Value *Entry = Here.CreateInBoundsGEP(List->getValueType()->getArrayElementType(), List, At);
+        auto Load = [&](unsigned Part) {
+            return Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Entry, Part), Align(4));
+        };
+        Value *Address = Here.CreateAdd(Here.CreatePtrToInt(List, Long), Here.CreateSExt(Load(0), Long));
+        Here.CreateStore(Here.getInt8(0), Here.CreateIntToPtr(Address, Words->getType()));
+        Value *Following = Load(1);
+        At->addIncoming(Following, Flags);
+        Here.CreateCondBr(Here.CreateICmpNE(Following, Here.getInt32(0)), Flags, FlagEnd);
+
+        Here.SetInsertPoint(FlagEnd);
+        Value *Remaining = Here.CreateAnd(Rest, Here.CreateSub(Rest, Here.getInt32(1)));
+        Rest->addIncoming(Remaining, FlagEnd);
+        Here.CreateCondBr(Here.CreateICmpNE(Remaining, Here.getInt32(0)), Bits, Stored);
+
+        Here.SetInsertPoint(Stored);
+        clear(Here, N, Of);
+        Here.CreateBr(Lanes);
+
+        Here.SetInsertPoint(Next);
+        if (Fresh.size() == 1) {
+            Here.CreateBr(After);
+            return;
+        }
+        for (size_t I = 0; I < Left.size(); I++)
+            cast<PHINode>(Left[I])->addIncoming(I + 1 < Left.size() ? Left[I + 1] : Here.getInt32(0), Next);
+        Value *Counted = Here.CreateAdd(N, Here.getInt32(1));
+        cast<PHINode>(N)->addIncoming(Counted, Next);
+        Here.CreateCondBr(Here.CreateICmpNE(Counted, Here.getInt32(Fresh.size())), Mask, After);
+    }
+
+    // The flags by their numbers, and behind them the others. An entry is the distance from the list, and the number of the entry
+    // that is set together with it, or 0.
+    GlobalVariable *list() {
+        SmallVector<Flag> Flags(Numbered);
+        SmallVector<unsigned> Following(Numbered.size(), 0);
+        for (auto [N, Each] : enumerate(Numbered)) {
+            size_t Last = N;
+            for (const Flag &Other : Others.lookup(Each)) {
+                Following[Last] = Flags.size();
+                Last = Flags.size();
+                Flags.push_back(Other);
+                Following.push_back(0);
+            }
+        }
+        auto *Entry = ArrayType::get(Word, 2);
+        auto *Type = ArrayType::get(Entry, Flags.size());
+        auto *List = new GlobalVariable(*F.getParent(), Type, true, GlobalValue::PrivateLinkage, nullptr, "__devprof_flags",
+                                        nullptr, GlobalValue::NotThreadLocal, ConstantMemory);
+        List->setAlignment(Align(8));
+        List->setComdat(F.getComdat());
+        Constant *Start = ConstantExpr::getPtrToInt(List, Long);
+        SmallVector<Constant *> Entries;
+        for (auto [Each, Next] : zip_equal(Flags, Following)) {
+            Constant *At = ConstantExpr::getAdd(ConstantExpr::getPtrToInt(Each.first, Long), ConstantInt::get(Long, Each.second));
+            Constant *Distance = ConstantExpr::getTrunc(ConstantExpr::getSub(At, Start), Word);
+            Entries.push_back(ConstantArray::get(Entry, {Distance, ConstantInt::get(Word, Next)}));
+        }
+        List->setInitializer(ConstantArray::get(Type, Entries));
+        return List;
+    }
+};
+
+// For NVIDIA GPUs: the code loads the flags themselves. Bit 8 * i + s of a mask is for byte i of the mask's s-th word of flags. The
+// words of memory have 0xff or 0 in each byte, so that (word & 0x01010101 << s) has the flags in the bits of the mask.
+class ByteWriter : public Writer {
+public:
+    ByteWriter(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others)
+        : Writer(F, Others), Copies(F.getParent()->getNamedGlobal("__devprof_counter_copies")) {
         MapVector<GlobalVariable *, SmallVector<unsigned>> Indices;
         for (const Flag &Each : Flags)
-            Indices[Each.Array].push_back(Each.Index);
+            Indices[Each.first].push_back(Each.second);
         for (auto &[Array, Of] : Indices) {
             sort(Of);
             for (unsigned Index : Of)
@@ -281,19 +563,38 @@ public:
         }
     }
 
+    unsigned masks() const override { return divideCeil(Words.size(), WordsPerMask); }
+
+    std::pair<unsigned, unsigned> find(const Flag &Of) const override {
+        unsigned N = Numbers.lookup({Of.first, Of.second / 4 * 4});
+        return {N / WordsPerMask, Of.second % 4 * 8 + N % WordsPerMask};
+    }
+
+    Masks load(Instruction *Before, ArrayRef<Value *> Wanted) override {
+        IRBuilder<> Here(Before);
+        Masks Missing(masks(), Here.getInt32(0));
+        for (auto [N, Each] : enumerate(Words)) {
+            uint32_t Bits = bits(Each, N);
+            auto *Known = Wanted.empty() ? nullptr : dyn_cast<ConstantInt>(Wanted[N / WordsPerMask]);
+            if (Known && !(Known->getZExtValue() & Bits))
+                continue;
+            Value *&Mask = Missing[N / WordsPerMask];
+            Value *Loaded = loadWord(Here, Each);
+            Mask = Words.size() == 1 ? Loaded : Here.CreateOr(Mask, Here.CreateAnd(Loaded, Here.getInt32(Bits)));
+        }
+        return Missing;
+    }
+
+private:
+    static constexpr unsigned WordsPerMask = 8;
     struct Word {
         GlobalVariable *Array;
         unsigned First;    // the index of its first flag
         unsigned Used = 0; // a bit per flag
     };
-    ArrayRef<Word> words() const { return Words; }
-    unsigned masks() const { return divideCeil(Words.size(), WordsPerMask); }
-
-    // The number of the mask, and the bit.
-    std::pair<unsigned, unsigned> find(const Flag &Of) const {
-        unsigned N = Numbers.lookup({Of.Array, Of.Index / 4 * 4});
-        return {N / WordsPerMask, Of.Index % 4 * 8 + N % WordsPerMask};
-    }
+    SmallVector<Word> Words;
+    DenseMap<std::pair<GlobalVariable *, unsigned>, unsigned> Numbers;
+    GlobalVariable *Copies;
 
     static uint32_t bits(const Word &W, unsigned N) {
         uint32_t Bits = 0;
@@ -302,132 +603,81 @@ public:
         return Bits;
     }
 
-private:
-    SmallVector<Word> Words;
-    DenseMap<std::pair<GlobalVariable *, unsigned>, unsigned> Numbers;
-
     Word &add(GlobalVariable *Array, unsigned First) {
         Numbers[{Array, First}] = Words.size();
         return Words.emplace_back(Word{Array, First});
     }
-};
 
-using Masks = SmallVector<Value *>;
-
-// Writes flags of a layout.
-class Writer {
-public:
-    explicit Writer(Function &F) : F(F), Nvidia(F.getParent()->getTargetTriple().isNVPTX()) {}
-
-    // The flags that are not in memory. `Wanted`: masks; flags that are not in them need not be loaded. Empty: all.
-    Masks load(Instruction *Before, const Layout &In, ArrayRef<Value *> Wanted) {
-        IRBuilder<> Here(Before);
-        Masks Missing(In.masks(), Here.getInt32(0));
-        DenseMap<GlobalVariable *, Value *> Bases;
-        for (const Layout::Word &Word : In.words())
-            if (!Nvidia && Word.First >= 16) // two loads
-                Bases[Word.Array] = inRegister(Here, Word.Array);
-        for (auto [N, Word] : enumerate(In.words())) {
-            uint32_t Bits = Layout::bits(Word, N);
-            auto *Known = Wanted.empty() ? nullptr : dyn_cast<ConstantInt>(Wanted[N / Layout::WordsPerMask]);
-            if (Known && !(Known->getZExtValue() & Bits))
-                continue;
-            Value *&Mask = Missing[N / Layout::WordsPerMask];
-            Value *Loaded = loadWord(Here, Word, Bases[Word.Array]);
-            Mask = In.words().size() == 1 ? Loaded : Here.CreateOr(Mask, Here.CreateAnd(Loaded, Here.getInt32(Bits)));
-        }
-        return Missing;
-    }
-
-    // Sets the flags that are in `Seen` and in `Missing`, and, if there is one, those of `Others`.
-    void write(Instruction *Before, const Layout &In, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing,
-               ArrayRef<Flag> Others = {}) {
-        IRBuilder<> Here(Before);
-        Value *Any = Here.getInt32(0);
-        Masks Fresh;
-        for (auto [S, M] : zip_equal(Seen, Missing)) {
-            Fresh.push_back(Here.CreateAnd(S, M));
-            Any = Here.CreateOr(Any, Fresh.back());
-        }
-        if (match(Any, m_Zero()))
-            return;
-        Instruction *Then = ifNot0(Before, Any, Seldom, Often);
-        for (const Flag &Each : Others)
-            store(Then, Each);
+    void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) override {
+        for (auto &[Each, Together] : Others)
+            for (const Flag &Other : Together)
+                store(Before, Other);
         // Neighbouring words of an array are together.
-        for (unsigned First = 0, End; First < In.words().size(); First = End) {
-            GlobalVariable *Array = In.words()[First].Array;
+        for (unsigned First = 0, End; First < Words.size(); First = End) {
+            GlobalVariable *Array = Words[First].Array;
             uint32_t Bits = 0;
-            for (End = First; End < In.words().size() && In.words()[End].Array == Array &&
-                              In.words()[End].First == In.words()[First].First + 4 * (End - First) &&
-                              End / Layout::WordsPerMask == First / Layout::WordsPerMask;
+            for (End = First; End < Words.size() && Words[End].Array == Array &&
+                              Words[End].First == Words[First].First + 4 * (End - First) &&
+                              End / WordsPerMask == First / WordsPerMask;
                  End++)
-                Bits |= Layout::bits(In.words()[End], End);
-            unsigned N = First / Layout::WordsPerMask;
+                Bits |= bits(Words[End], End);
+            unsigned N = First / WordsPerMask;
             auto *Known = dyn_cast<ConstantInt>(Seen[N]);
             if (Known)
-                store(Then, In, First, End, uint32_t(Known->getZExtValue()));
+                setKnown(Before, First, End, uint32_t(Known->getZExtValue()));
             else
-                storeIn(Then, In, First, Fresh[N], Bits, Fresh.size() == 1 && End == In.words().size() && First == 0);
+                setIn(Before, First, Fresh[N], Bits, Fresh.size() == 1 && End == Words.size() && First == 0);
         }
     }
 
-private:
-    Function &F;
-    bool Nvidia;
-
-    Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
-        IRBuilder<> Here(Before);
-        MDNode *Weights = MDBuilder(F.getContext()).createBranchWeights(Taken, NotTaken);
-        return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
+    // Whether the linker may take the array of another file, which may have been compiled without this plugin: its address has any
+    // alignment. LLVM makes every array replaceable, but of a function that only this file has, there is no other one.
+    bool isReplaceable(const GlobalVariable &Array) {
+        // cuda.h knows whether files are linked.
+        bool IsLinked = !Copies || !Copies->isStrongDefinitionForLinker();
+        StringRef Name = Array.getName();
+        Name.consume_front("__profc_");
+        const Function *Of = F.getParent()->getFunction(Name);
+        return IsLinked && !(Of && Of->hasExternalLinkage() && !Of->isDeclaration());
     }
 
-    Value *address(IRBuilder<> &Here, Value *Array, Value *Index) {
-        return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
-    }
-
-    // Without this, an AMD GPU computes the address of an array again for each load from it.
-    Value *inRegister(IRBuilder<> &Here, Value *Pointer) {
-        auto *Type = FunctionType::get(Pointer->getType(), {Pointer->getType()}, false);
-        return Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Pointer});
-    }
-
-    Value *loadWord(IRBuilder<> &Here, const Layout::Word &Word, Value *Base) {
+    Value *loadWord(IRBuilder<> &Here, const Word &Of) {
         auto LoadBytes = [&](unsigned First, unsigned Bytes, Align Alignment) {
-            Value *From = address(Here, Base ? Base : Word.Array, Here.getInt64(Word.First + First));
+            Value *From = address(Here, Of.Array, Here.getInt64(Of.First + First));
             Value *Loaded = Here.CreateAlignedLoad(Here.getIntNTy(8 * Bytes), From, Alignment);
             return Here.CreateShl(Here.CreateZExt(Loaded, Here.getInt32Ty()), 8 * First);
         };
-        if (isPowerOf2_32(Word.Used) && Nvidia)
-            return LoadBytes(Log2_32(Word.Used), 1, Align(1));
-        unsigned Number = cast<ArrayType>(Word.Array->getValueType())->getNumElements(), Size = Number - Word.First;
-        // NVIDIA GPUs load up to 16 bytes at once if they are aligned.
-        Align Needed(Nvidia ? PowerOf2Ceil(std::clamp(Number / 2 + 1, 4u, 16u)) : 4);
-        Word.Array->setAlignment(std::max(Word.Array->getAlign().valueOrOne(), Needed));
-        // Only complete words can be scalar loads on AMD GPUs. The bytes behind the array are not used.
-        if (Size >= 4 || !Nvidia)
+        if (isPowerOf2_32(Of.Used))
+            return LoadBytes(Log2_32(Of.Used), 1, Align(1));
+        if (isReplaceable(*Of.Array)) {
+            Value *Loaded = Here.getInt32(0);
+            for (unsigned I = 0; I < 4; I++)
+                if (Of.Used >> I & 1)
+                    Loaded = Here.CreateOr(Loaded, LoadBytes(I, 1, Align(1)));
+            return Loaded;
+        }
+        unsigned Number = cast<ArrayType>(Of.Array->getValueType())->getNumElements(), Size = Number - Of.First;
+        // Up to 16 bytes are loaded at once if they are aligned.
+        Align Needed(PowerOf2Ceil(std::clamp(Number / 2 + 1, 4u, 16u)));
+        Of.Array->setAlignment(std::max(Of.Array->getAlign().valueOrOne(), Needed));
+        if (Size >= 4)
             return LoadBytes(0, 4, Align(4));
         Value *Loaded = Size & 2 ? LoadBytes(0, 2, Align(4)) : Here.getInt32(0);
         return Size & 1 ? Here.CreateOr(Loaded, LoadBytes(Size - 1, 1, Align(1))) : Loaded;
     }
 
-    void store(Instruction *Before, const Flag &Of) {
-        IRBuilder<> Here(Before);
-        Here.CreateStore(Here.getInt8(0), address(Here, Of.Array, Here.getInt64(Of.Index)));
-    }
-
-    void store(Instruction *Before, const Layout &In, unsigned First, unsigned End, uint32_t Mask) {
+    void setKnown(Instruction *Before, unsigned First, unsigned End, uint32_t Mask) {
         for (unsigned N = First; N < End; N++)
             for (unsigned I = 0; I < 4; I++)
-                if (In.words()[N].Used >> I & 1 && Mask >> (8 * I + N % Layout::WordsPerMask) & 1)
-                    store(Before, {In.words()[N].Array, In.words()[N].First + I});
+                if (Words[N].Used >> I & 1 && Mask >> (8 * I + N % WordsPerMask) & 1)
+                    store(Before, {Words[N].Array, Words[N].First + I});
     }
 
     // The flags of an array of which a mask has the bits: a loop over those that are set. All bits of the mask are the array's if
     // `IsAll`.
-    void storeIn(Instruction *Before, const Layout &In, unsigned Word, Value *Fresh, uint32_t Bits, bool IsAll) {
+    void setIn(Instruction *Before, unsigned Number, Value *Fresh, uint32_t Bits, bool IsAll) {
         IRBuilder<> Here(Before);
-        const Layout::Word &At = In.words()[Word];
+        const Word &At = Words[Number];
         if (isPowerOf2_32(Bits)) { // only in the first word
             if (!IsAll)
                 Before = ifNot0(Before, Here.CreateAnd(Fresh, Here.getInt32(Bits)), 1, 1);
@@ -443,10 +693,10 @@ private:
         PHINode *Left = Here.CreatePHI(Here.getInt32Ty(), 2);
         Left->addIncoming(Fresh, Pre);
         Value *Bit = Here.CreateBinaryIntrinsic(Intrinsic::cttz, Left, Here.getTrue());
-        Value *InMask = Here.CreateAnd(Bit, Here.getInt32(Layout::WordsPerMask - 1));
+        Value *InMask = Here.CreateAnd(Bit, Here.getInt32(WordsPerMask - 1));
         // 4 * (number of the word in the array) + byte
         Value *Index = Here.CreateAdd(Here.CreateShl(InMask, 2), Here.CreateLShr(Bit, 3));
-        Index = Here.CreateAdd(Index, Here.getInt32(At.First - 4 * (Word % Layout::WordsPerMask)));
+        Index = Here.CreateAdd(Index, Here.getInt32(At.First - 4 * (Number % WordsPerMask)));
         Here.CreateStore(Here.getInt8(0), address(Here, At.Array, Here.CreateZExt(Index, Here.getInt64Ty())));
         Value *Next = Here.CreateAnd(Left, Here.CreateSub(Left, Here.getInt32(1)));
         Left->addIncoming(Next, Loop);
@@ -457,9 +707,15 @@ private:
     }
 };
 
+std::unique_ptr<Writer> Writer::create(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others) {
+    if (F.getParent()->getTargetTriple().isNVPTX())
+        return std::make_unique<ByteWriter>(F, Flags, Others);
+    return std::make_unique<BitWriter>(F, Flags, Others);
+}
+
 class FlagsOf {
 public:
-    FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), To(F), Dominators(F), Loops(Dominators) {
+    FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), Dominators(F), Loops(Dominators) {
         for (Instruction &I : instructions(F))
             if (CallInst *Call = markIn(I))
                 if (std::optional<Flag> Of = flagAt(Call->getArgOperand(0), F.getDataLayout())) {
@@ -484,7 +740,6 @@ public:
 private:
     Function &F;
     const Callees &Calls;
-    Writer To;
     DominatorTree Dominators;
     LoopInfo Loops;
     SmallVector<Marked> All;
@@ -527,10 +782,10 @@ private:
             SmallVector<Flag> Flags;
             for (const Marked *Each : Group)
                 Flags.push_back(Each->Of);
-            Layout In(Flags);
+            auto To = Writer::create(F, Flags);
             Instruction *Before = Group.back()->Call;
-            Masks Seen = valueOf(Before, In, Group, {});
-            To.write(Before, In, Seen, To.load(Before, In, Seen));
+            Masks Seen = valueOf(Before, *To, Group, {});
+            To->write(Before, Seen, To->load(Before, Seen));
         }
     }
 
@@ -563,13 +818,13 @@ private:
     };
 
     // The bits of the group's marks, and of `Always`.
-    Masks valueOf(Instruction *Before, const Layout &In, const Group &Of, ArrayRef<Flag> Always) {
+    Masks valueOf(Instruction *Before, const Writer &To, const Group &Of, ArrayRef<Flag> Always) {
         IRBuilder<> Here(Before);
         Masks All;
-        for (unsigned N = 0; N < In.masks(); N++) {
+        for (unsigned N = 0; N < To.masks(); N++) {
             MapVector<uint32_t, SmallVector<Value *>> Conditions;
             for (const Marked *Each : Of)
-                if (auto [Mask, Bit] = In.find(Each->Of); Mask == N)
+                if (auto [Mask, Bit] = To.find(Each->Of); Mask == N)
                     Conditions[1u << Bit].push_back(Each->Condition);
             SmallVector<Term> Terms;
             for (auto &[Bit, Each] : Conditions)
@@ -580,7 +835,7 @@ private:
                         Terms.push_back({Condition, Bit});
                 else // of copies of a block, in unrolled loops
                     Terms.push_back({Here.CreateOr(Each), Bit});
-            All.push_back(valueOf(Here, Terms, bits(In, Always)[N]));
+            All.push_back(valueOf(Here, Terms, bits(To, Always)[N]));
         }
         return All;
     }
@@ -652,22 +907,18 @@ private:
         }
         // Flags that are set whenever the function is entered.
         SmallVector<Flag> Always = std::exchange(AtEnd[&F.getEntryBlock()], {});
-        DenseSet<std::pair<GlobalVariable *, unsigned>> Known;
-        for (const Flag &Each : Always)
-            Known.insert({Each.Array, Each.Index});
-        auto IsKnown = [&](const Flag &Each) { return Known.contains({Each.Array, Each.Index}); };
+        DenseSet<Flag> Known(Always.begin(), Always.end());
+        auto IsKnown = [&](const Flag &Each) { return Known.contains(Each); };
         for (auto &[Block, Flags] : AtEnd)
             erase_if(Flags, IsKnown);
         AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
+        BlocksOf Setting = blocksOf(AtEnd);
         SmallVector<Group> AtMark = groups([&](const Marked &Each) {
-            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Each.Call->getParent());
+            BasicBlock *Block = Each.Call->getParent();
+            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Block) &&
+                   !isSet(Setting, Each.Of, Block);
         });
-        // A kernel is inlined nowhere, so its own flag is only set together with the others.
-        SmallVector<Flag> Others;
-        if (auto Own = find_if(Always, [&](const Flag &Each) { return isOwn(Each); }); Own != Always.end()) {
-            Others = std::exchange(Always, {*Own});
-            erase_if(Others, [&](const Flag &Each) { return Each == Always.front(); });
-        }
+        SetTogether Others = joined(Always, AtEnd, AtMark);
 
         SmallVector<Flag> Tested = Always;
         for (auto &[Block, Flags] : AtEnd)
@@ -675,15 +926,58 @@ private:
         for (const Group &Each : AtMark)
             for (const Marked *Mark : Each)
                 Tested.push_back(Mark->Of);
-        Layout In(Tested);
+        auto To = Writer::create(F, Tested, Others);
         if (AtEnd.empty() && AtMark.empty()) {
-            Masks Seen = constants(bits(In, Always));
+            Masks Seen = constants(bits(*To, Always));
             Instruction *Start = start();
-            To.write(Start, In, Seen, To.load(Start, In, Seen), Others);
+            To->write(Start, Seen, To->load(Start, Seen));
             return;
         }
-        emit(In, bits(In, Always), Others, AtEnd, AtMark, Ends);
+        emit(*To, bits(*To, Always), AtEnd, AtMark, Ends);
         writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
+    }
+
+    // Removes flags that are set wherever another one is.
+    SetTogether joined(SmallVector<Flag> &Always, FlagsAt &AtEnd, SmallVector<Group> &AtMark) {
+        SetTogether Others;
+        if (F.getParent()->getTargetTriple().isNVPTX()) {
+            // Other code sets the flags that are tested, too, but not that of a kernel, which is inlined nowhere.
+            if (auto Own = find_if(Always, [&](const Flag &Each) { return isOwn(Each); }); Own != Always.end()) {
+                std::swap(*Own, Always.front());
+                Others[Always.front()].assign(Always.begin() + 1, Always.end());
+                Always.resize(1);
+            }
+            return Others;
+        }
+        // Where flags are set: the function, or a block or a mark, and the condition.
+        MapVector<Flag, SetVector<std::pair<const void *, const Value *>>> Places;
+        for (const Flag &Each : Always)
+            Places[Each].insert({&F, nullptr});
+        for (auto &[Block, Flags] : AtEnd)
+            for (const Flag &Each : Flags)
+                Places[Each].insert({Block, nullptr});
+        for (const Group &Each : AtMark)
+            for (const Marked *Mark : Each)
+                Places[Mark->Of].insert({Each.back(), Mark->Condition});
+        using Sorted = std::vector<std::pair<const void *, const Value *>>;
+        std::map<Sorted, Flag> First;
+        DenseSet<Flag> Joined;
+        for (auto &[Each, In] : Places) {
+            Sorted Key(In.begin(), In.end());
+            sort(Key);
+            auto [Same, IsFirst] = First.insert({std::move(Key), Each});
+            if (!IsFirst) {
+                Others[Same->second].push_back(Each);
+                Joined.insert(Each);
+            }
+        }
+        auto IsJoined = [&](const Flag &Each) { return Joined.contains(Each); };
+        erase_if(Always, IsJoined);
+        for (auto &[Block, Flags] : AtEnd)
+            erase_if(Flags, IsJoined);
+        for (Group &Each : AtMark)
+            erase_if(Each, [&](const Marked *Mark) { return IsJoined(Mark->Of); });
+        return Others;
     }
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
@@ -720,7 +1014,7 @@ private:
 
     bool isOwn(const Flag &Of) {
         bool IsKernel = F.getCallingConv() == CallingConv::AMDGPU_KERNEL || F.getCallingConv() == CallingConv::PTX_Kernel;
-        StringRef Name = Of.Array->getName();
+        StringRef Name = Of.first->getName();
         return IsKernel && Name.consume_front("__profc_") && Name == F.getName();
     }
 
@@ -733,10 +1027,10 @@ private:
     Instruction *start() { return &*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca(); }
 
     // A constant per mask.
-    SmallVector<uint32_t> bits(const Layout &In, ArrayRef<Flag> Flags) {
-        SmallVector<uint32_t> Bits(In.masks(), 0);
+    SmallVector<uint32_t> bits(const Writer &To, ArrayRef<Flag> Flags) {
+        SmallVector<uint32_t> Bits(To.masks(), 0);
         for (const Flag &Each : Flags) {
-            auto [N, Bit] = In.find(Each);
+            auto [N, Bit] = To.find(Each);
             Bits[N] |= 1u << Bit;
         }
         return Bits;
@@ -747,6 +1041,23 @@ private:
         for (uint32_t Each : From)
             All.push_back(ConstantInt::get(Type::getInt32Ty(F.getContext()), Each));
         return All;
+    }
+
+    // The blocks in which a flag is set.
+    using BlocksOf = DenseMap<Flag, SmallVector<BasicBlock *>>;
+    static BlocksOf blocksOf(const FlagsAt &From) {
+        BlocksOf Blocks;
+        for (auto &[Block, Flags] : From)
+            for (const Flag &Each : Flags)
+                Blocks[Each].push_back(Block);
+        return Blocks;
+    }
+
+    // Whether the flag is set whenever the block is entered.
+    bool isSet(const BlocksOf &Setting, const Flag &Of, BasicBlock *Block) {
+        auto Found = Setting.find(Of);
+        return Found != Setting.end() &&
+               any_of(Found->second, [&](BasicBlock *Each) { return Dominators.properlyDominates(Each, Block); });
     }
 
     // Where flags are set. A block that the same lanes enter as another one needs no code of its own, nor does one of which all
@@ -767,6 +1078,10 @@ private:
         for (auto &[Block, Flags] : Given)
             if (Dominators.isReachableFromEntry(Block))
                 append_range(Placed[Best[First[Block]]], Flags);
+        // Copies of a block, in unrolled loops.
+        BlocksOf Setting = blocksOf(Placed);
+        for (auto &Each : Placed)
+            erase_if(Each.second, [&, Block = Each.first](const Flag &Of) { return isSet(Setting, Of, Block); });
 
         for (DomTreeNode *Node : post_order(Dominators.getRootNode())) {
             BasicBlock *Block = Node->getBlock();
@@ -785,7 +1100,7 @@ private:
         return Placed;
     }
 
-    void emit(const Layout &In, ArrayRef<uint32_t> Always, ArrayRef<Flag> Others, FlagsAt &AtEnd, ArrayRef<Group> AtMark,
+    void emit(Writer &To, ArrayRef<uint32_t> Always, FlagsAt &AtEnd, ArrayRef<Group> AtMark,
               ArrayRef<Instruction *> Ends) {
         // A scalar load at the start costs an AMD GPU less than one at the end. Registers are not kept over calls.
         auto IsCall = [](Instruction &I) {
@@ -809,23 +1124,23 @@ private:
         for (const Group &Each : AtMark) {
             IRBuilder<> Here(Each.back()->Call);
             auto Flags = std::exchange(AtEnd[Each.back()->Call->getParent()], {});
-            for (auto [Register, Set] : zip_equal(Registers, valueOf(Each.back()->Call, In, Each, Flags)))
+            for (auto [Register, Set] : zip_equal(Registers, valueOf(Each.back()->Call, To, Each, Flags)))
                 if (!match(Set, m_Zero()))
                     Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Set), Register);
         }
         for (auto &[Block, Flags] : AtEnd) {
             IRBuilder<> Here(endOf(*Block));
-            for (auto [Register, Each] : zip_equal(Registers, bits(In, Flags)))
+            for (auto [Register, Each] : zip_equal(Registers, bits(To, Flags)))
                 if (Each)
                     Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
         }
         Masks Missing;
         if (LoadsFirst)
-            Missing = To.load(Start, In, {});
+            Missing = To.load(Start, {});
         auto Write = [&](Instruction *Before) {
             IRBuilder<> Here(Before);
             Masks Seen = Load(Here);
-            To.write(Before, In, Seen, LoadsFirst ? Missing : To.load(Before, In, Seen), Others);
+            To.write(Before, Seen, LoadsFirst ? Missing : To.load(Before, Seen));
         };
         for (Instruction *Each : Waits) {
             Write(Each);
@@ -855,9 +1170,10 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     bool IsLast;
     explicit KeepFlags(bool IsLast) : IsLast(IsLast) {}
 
-    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
-        // IR-level instrumentation is lowered late.
-        MarkFlags::mark(M);
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &Analyses) {
+        // IR-level instrumentation is lowered late. What this pass itself has stored is not marked again.
+        if (!IsLast)
+            MarkFlags::mark(M);
         Function *Declared = M.getFunction(Mark);
         if (!Declared)
             return PreservedAnalyses::all();
@@ -871,8 +1187,11 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
                     addEffects(*Call);
             FlagsOf Flags(F, Calls);
-            if (IsLast || Flags.marks() <= MaxEarly)
-                Flags.run();
+            if (Flags.marks() == 0 || (!IsLast && Flags.marks() > MaxEarly))
+                continue;
+            Flags.run();
+            if (IsLast)
+                simplify(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
         }
         if (IsLast) {
             for (User *Each : make_early_inc_range(Declared->users()))
@@ -884,6 +1203,13 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     static bool isRequired() { return true; }
 
 private:
+    // Branches that only marks kept become selects. LLVM does it in functions whose flags are kept early.
+    static void simplify(Function &F, FunctionAnalysisManager &Analyses) {
+        Analyses.invalidate(F, PreservedAnalyses::none());
+        Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
+        Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
+    }
+
     // Flags are in other memory than what marks access.
     template <class FunctionOrCall> static void addEffects(FunctionOrCall &Of) {
         MemoryEffects Effects = Of.getMemoryEffects();

@@ -37,8 +37,12 @@ DEVPROF_INLINE void devprof_add(devprof_u64 address, devprof_u64 sum) {
     __scoped_atomic_fetch_add((devprof_global_counter *)address, sum, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
 
-// One per module. Not in constant memory, of which a program may need all 64 KiB.
-__attribute__((device, weak)) struct devprof_counter_copies devprof_copies __asm__("__devprof_counter_copies");
+// One per module. Not in constant memory, of which a program may need all 64 KiB. It is only weak if files of the program are
+// linked on the device: counter-pass/coverage.cpp knows it from this.
+#ifdef __CLANG_RDC__
+__attribute__((weak))
+#endif
+__attribute__((device)) struct devprof_counter_copies devprof_copies __asm__("__devprof_counter_copies");
 
 // The host writes the variable before a kernel can run, so it is loaded through the read-only cache, once per function
 // (ld.global.nc).
