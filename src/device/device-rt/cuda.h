@@ -137,6 +137,23 @@ DEVPROF_CALLED void devprof_instrument_block(devprof_u64 *counter, devprof_u64 *
     devprof_add_sums(counter, uniform_counter, partial * step, (threads - partial) * step);
 }
 
+// Updates of a list, for kernels in which one inlined update after the other is too much code: the plugin
+// src/device/counter-pass/compact.cpp calls it. The active lanes of a warp have the same list, unless ptxas joins the code of different
+// branches. They divide its counters among them.
+struct devprof_listed {
+    devprof_u64 *counter, *uniform_counter, step;
+};
+DEVPROF_FUNCTION __attribute__((noinline, used)) void devprof_instrument_list(const struct devprof_listed *, devprof_u32)
+    __asm__("__devprof_instrument_list");
+DEVPROF_FUNCTION void devprof_instrument_list(const struct devprof_listed *list, devprof_u32 length) {
+    devprof_u32 lanes = __nvvm_match_any_sync_i64(__nvvm_activemask(), (devprof_u64)list);
+    devprof_u32 number = __builtin_popcount(lanes), full = lanes == ~0u ? number : 0;
+    for (devprof_u32 n = __builtin_popcount(lanes & __nvvm_read_ptx_sreg_lanemask_lt()); n < length; n += number) {
+        struct devprof_listed to = list[n];
+        devprof_add_sums(to.counter, to.uniform_counter, (number - full) * to.step, full * to.step);
+    }
+}
+
 // Whether this block counts. By default every block does, whatever clang's --offload-pgo-sampling is. With the macro
 // DEVPROF_SAMPLING, one in 2^bits blocks does. A cubin does not show whether this function was called, so a variable shows
 // which of the two it is (src/formats/code-objects/src/cuda/profile.rs).
