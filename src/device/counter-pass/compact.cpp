@@ -536,20 +536,20 @@ struct CombineUpdates : PassInfoMixin<CombineUpdates> {
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &Manager) {
         bool Changed = hideCounters(M);
         auto &Analyses = Manager.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+        bool IsCuda = M.getTargetTriple().isNVPTX();
         CudaCalls Cuda(M);
         SmallVector<GlobalValue *> Used;
         for (Function &F : M) {
             if (!mayHaveUpdates(F))
                 continue;
             for (Instruction &I : make_early_inc_range(instructions(F)))
-                if (auto *Store = dyn_cast<StoreInst>(&I))
+                if (auto *Store = dyn_cast<StoreInst>(&I); Store && !IsCuda)
                     Changed |= initializeWaveSize(*Store, M.getDataLayout());
             Updates Of(F, Analyses);
             if (Of.areNone())
                 continue;
             Changed = true;
             Of.mergeEquivalent();
-            bool IsCuda = M.getTargetTriple().isNVPTX();
             if (IsCuda || Of.number() <= MaxInlined || !hasRoutines(F)) {
                 for (List &Each : Of.take())
                     IsCuda ? Cuda.insert(Each) : insertInlined(M, Each);
