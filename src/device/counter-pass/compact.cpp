@@ -181,7 +181,7 @@ public:
             unsigned Steps = 0;
             for (DomTreeNode *Up = Node->getIDom(); From && Up && ++Steps < MaxBetween; Up = Up->getIDom()) {
                 List *To = atEnd(Up->getBlock());
-                if (!To || To->Entries.empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock()))
+                if (!To || To->Entries.empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock(), true))
                     continue;
                 auto Own = [](Entry &E) { return !E.By.Condition; };
                 append_range(To->Entries, make_filter_range(From->Entries, Own));
@@ -211,6 +211,7 @@ public:
     }
 
     // Conditional updates that the same lanes make one after another are made by the last of the blocks, which knows all conditions.
+    // They must not wait for a loop.
     void mergeConditional() {
         auto &Dominators = Analyses.getResult<DominatorTreeAnalysis>(F);
         for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
@@ -218,7 +219,7 @@ public:
             unsigned Steps = 0;
             for (DomTreeNode *Up = Node->getIDom(); To && Up && ++Steps < MaxBetween; Up = Up->getIDom()) {
                 List *From = atEnd(Up->getBlock());
-                if (!From || conditions(*From).empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock()))
+                if (!From || conditions(*From).empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock(), false))
                     continue;
                 if (size_t Own = conditions(*To).size(); Own > 0 && Own + conditions(*From).size() <= MaxConditions) {
                     auto Conditional = [](Entry &E) { return E.By.Condition != nullptr; };
@@ -271,9 +272,11 @@ private:
         }
     }
 
-    bool areEquivalent(BasicBlock &Before, BasicBlock &After) {
+    // `MayLoop`: also if there is a loop between the blocks.
+    bool areEquivalent(BasicBlock &Before, BasicBlock &After, bool MayLoop) {
         auto &Loops = Analyses.getResult<LoopAnalysis>(F);
-        if (Loops.getLoopFor(&Before) != Loops.getLoopFor(&After) ||
+        Loop *In = Loops.getLoopFor(&Before);
+        if (In != Loops.getLoopFor(&After) ||
             !Analyses.getResult<PostDominatorTreeAnalysis>(F).dominates(&After, &Before))
             return false;
         SmallPtrSet<BasicBlock *, 16> Between = {&Before, &After};
@@ -282,7 +285,7 @@ private:
             BasicBlock *Block = Left.pop_back_val();
             if (!Between.insert(Block).second)
                 continue;
-            if (!atEnd(Block) || Between.size() > MaxBetween)
+            if (!atEnd(Block) || Between.size() > MaxBetween || (!MayLoop && Loops.getLoopFor(Block) != In))
                 return false;
             append_range(Left, successors(Block));
         }
@@ -308,7 +311,8 @@ void insertInlined(Module &M, List &Updates) {
 class Calls {
 public:
     // What the linker must keep is added to `Used`.
-    Calls(Function &F, SmallVectorImpl<GlobalValue *> &Used) : M(*F.getParent()), Used(Used), Word(Type::getInt32Ty(M.getContext())), Long(Type::getInt64Ty(M.getContext())) {
+    Calls(Function &F, SmallVectorImpl<GlobalValue *> &Used)
+        : M(*F.getParent()), Used(Used), Word(Type::getInt32Ty(M.getContext())), Long(Type::getInt64Ty(M.getContext())) {
         IRBuilder<> Here(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
         WaveSize = F.getFnAttribute("target-features").getValueAsString().contains("+wavefrontsize32") ? 32 : 64;
         // The file with the routines, see lists.c.
@@ -335,7 +339,7 @@ public:
     }
 
     // A call for all lanes' updates and those of one condition, and one for each other condition. They are one statement, because
-    // each statement takes the compiler a long time.
+    // LLVM looks at all registers of each.
     void insert(List &Updates) {
         SmallVector<Value *> Conditions = conditions(Updates);
         bool IsAny = !Conditions.empty();
