@@ -1,9 +1,10 @@
-// A pass plugin for clang (-fpass-plugin=) for AMD GPUs that makes device code with profile counters smaller, so that it compiles
-// in about the time of code without counters. README.md says what it does, and why the counts stay the same.
+// A pass plugin for clang (-fpass-plugin=) that makes device code with profile counters smaller, so that it compiles in about the
+// time of code without counters. README.md says what it does, and why the counts stay the same.
 #include "updates.h"
 #include "llvm/ADT/DepthFirstIterator.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
 #include "llvm/IR/IRBuilder.h"
@@ -24,8 +25,12 @@ using namespace llvm::PatternMatch;
 
 namespace {
 
-// A function of devprof's device runtime (src/device/device-rt/profile.c).
+// Functions of devprof's device runtime: of src/device/device-rt/profile.c, and of cuda.h.
 constexpr StringLiteral Taken = "__devprof_instrument_taken";
+constexpr StringLiteral AddList = "__devprof_instrument_list";
+
+// Updates that will be in lists of cuda.h. No such function exists.
+constexpr StringLiteral Listed = "__devprof_listed_update";
 
 // The updates that are inlined into a function. If it has more, all of them are in lists.
 constexpr size_t MaxInlined = 6;
@@ -38,21 +43,23 @@ CallInst *constantUpdate(Instruction &I) {
 
 // The same, or an update that was moved.
 CallInst *updateOf(Instruction &I) {
-    CallInst *Call = constantUpdate(I);
-    return Call ? Call : updateBy(Taken, I);
+    for (StringRef Name : {Taken, Listed})
+        if (CallInst *Call = updateBy(Name, I))
+            return Call;
+    return constantUpdate(I);
 }
 
 // Whether the function can have updates that the plugin knows.
 bool mayHaveUpdates(const Function &F) {
     const Module &M = *F.getParent();
-    return !F.isDeclaration() && M.getTargetTriple().isAMDGCN() && (M.getFunction(Update) || M.getFunction(Taken)) &&
-           !hasConvergenceTokens(F);
+    bool Are = M.getTargetTriple().isAMDGCN() ? M.getFunction(Update) || M.getFunction(Taken) : M.getFunction(Listed) != nullptr;
+    return Are && !F.isDeclaration() && !hasConvergenceTokens(F);
 }
 
 // For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
 struct MoveUpdates : PassInfoMixin<MoveUpdates> {
     PreservedAnalyses run(Function &F, FunctionAnalysisManager &Analyses) {
-        if (!mayHaveUpdates(F))
+        if (!F.getParent()->getTargetTriple().isAMDGCN() || !mayHaveUpdates(F))
             return PreservedAnalyses::all();
         auto IsUpdate = [](Instruction &I) { return updateOf(I) != nullptr; };
         // Lanes that do not take the branch add 0.
@@ -89,6 +96,15 @@ struct List {
     SmallVector<Entry> Entries;
 };
 
+// Which conditions updates have.
+SmallVector<Value *> conditions(const List &Updates) {
+    SetVector<Value *> All;
+    for (const Entry &E : Updates.Entries)
+        if (E.By.Condition)
+            All.insert(E.By.Condition);
+    return All.takeVector();
+}
+
 // One entry for each counter and lanes, with the sum of the steps.
 SmallVector<Entry> summed(ArrayRef<Entry> Entries) {
     MapVector<std::tuple<Counter, Value *, unsigned>, uint64_t> Steps;
@@ -105,11 +121,12 @@ Lanes lanes(Value *Condition, bool Is) {
     return match(Condition, m_Not(m_Value(Opposite))) ? Lanes{Opposite, !Is} : Lanes{Condition, Is};
 }
 
-// A counter that a list can name, because it has the same name in the complete program.
+// A counter that a list can name. On AMD GPUs, the list may be another file's, so the name is the same in the complete program.
 bool isNamed(Value *Pointer) {
     Value *Base = Pointer->stripInBoundsOffsets();
     auto *Variable = dyn_cast<GlobalVariable>(Base);
-    return isa<ConstantPointerNull>(Base) || (Variable && !Variable->hasLocalLinkage());
+    return isa<ConstantPointerNull>(Base) ||
+           (Variable && (!Variable->hasLocalLinkage() || Variable->getParent()->getTargetTriple().isNVPTX()));
 }
 
 // The instruction as an entry of a list. An update that was moved has a step for the lanes that take the branch, and 0 for the
@@ -164,7 +181,7 @@ public:
             unsigned Steps = 0;
             for (DomTreeNode *Up = Node->getIDom(); From && Up && ++Steps < MaxBetween; Up = Up->getIDom()) {
                 List *To = atEnd(Up->getBlock());
-                if (!To || To->Entries.empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock()))
+                if (!To || To->Entries.empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock(), true))
                     continue;
                 auto Own = [](Entry &E) { return !E.By.Condition; };
                 append_range(To->Entries, make_filter_range(From->Entries, Own));
@@ -193,6 +210,27 @@ public:
         }
     }
 
+    // Conditional updates that the same lanes make one after another are made by the last of the blocks, which knows all conditions.
+    // They must not wait for a loop.
+    void mergeConditional() {
+        auto &Dominators = Analyses.getResult<DominatorTreeAnalysis>(F);
+        for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
+            List *To = atEnd(Node->getBlock());
+            unsigned Steps = 0;
+            for (DomTreeNode *Up = Node->getIDom(); To && Up && ++Steps < MaxBetween; Up = Up->getIDom()) {
+                List *From = atEnd(Up->getBlock());
+                if (!From || conditions(*From).empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock(), false))
+                    continue;
+                if (size_t Own = conditions(*To).size(); Own > 0 && Own + conditions(*From).size() <= MaxConditions) {
+                    auto Conditional = [](Entry &E) { return E.By.Condition != nullptr; };
+                    append_range(To->Entries, make_filter_range(From->Entries, Conditional));
+                    erase_if(From->Entries, Conditional);
+                }
+                break;
+            }
+        }
+    }
+
     // Removes all updates, and returns the lists that replace them.
     std::deque<List> take() {
         for (CallInst *Call : Replaced)
@@ -202,6 +240,8 @@ public:
 
 private:
     static constexpr unsigned MaxBetween = 64;
+    // Each occupies one or two scalar registers until the call.
+    static constexpr size_t MaxConditions = 16;
     Function &F;
     FunctionAnalysisManager &Analyses;
     std::deque<List> Lists;
@@ -232,9 +272,11 @@ private:
         }
     }
 
-    bool areEquivalent(BasicBlock &Before, BasicBlock &After) {
+    // `MayLoop`: also if there is a loop between the blocks.
+    bool areEquivalent(BasicBlock &Before, BasicBlock &After, bool MayLoop) {
         auto &Loops = Analyses.getResult<LoopAnalysis>(F);
-        if (Loops.getLoopFor(&Before) != Loops.getLoopFor(&After) ||
+        Loop *In = Loops.getLoopFor(&Before);
+        if (In != Loops.getLoopFor(&After) ||
             !Analyses.getResult<PostDominatorTreeAnalysis>(F).dominates(&After, &Before))
             return false;
         SmallPtrSet<BasicBlock *, 16> Between = {&Before, &After};
@@ -243,7 +285,7 @@ private:
             BasicBlock *Block = Left.pop_back_val();
             if (!Between.insert(Block).second)
                 continue;
-            if (!atEnd(Block) || Between.size() > MaxBetween)
+            if (!atEnd(Block) || Between.size() > MaxBetween || (!MayLoop && Loops.getLoopFor(Block) != In))
                 return false;
             append_range(Left, successors(Block));
         }
@@ -268,10 +310,13 @@ void insertInlined(Module &M, List &Updates) {
 // The code of a function that calls the routines of src/device/device-rt/lists.s.
 class Calls {
 public:
-    explicit Calls(Function &F) : M(*F.getParent()), Word(Type::getInt32Ty(M.getContext())), Long(Type::getInt64Ty(M.getContext())) {
+    // What the linker must keep is added to `Used`.
+    Calls(Function &F, SmallVectorImpl<GlobalValue *> &Used)
+        : M(*F.getParent()), Used(Used), Word(Type::getInt32Ty(M.getContext())), Long(Type::getInt64Ty(M.getContext())) {
         IRBuilder<> Here(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+        WaveSize = F.getFnAttribute("target-features").getValueAsString().contains("+wavefrontsize32") ? 32 : 64;
         // The file with the routines, see lists.c.
-        appendToCompilerUsed(M, {function("__devprof_lists")});
+        Used.push_back(function("__devprof_lists"));
         Value *Wave = Here.CreateIntrinsic(Intrinsic::amdgcn_wavefrontsize, {});
         Value *Routine = Here.CreateSelect(Here.CreateICmpEQ(Wave, Here.getInt32(64)), function("__devprof_count64"),
                                            function("__devprof_count32"));
@@ -293,28 +338,43 @@ public:
         Context = Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Inputs});
     }
 
-    // A call for all lanes' updates and those of one condition, and one for each other condition.
+    // A call for all lanes' updates and those of one condition, and one for each other condition. They are one statement, because
+    // LLVM looks at all registers of each.
     void insert(List &Updates) {
-        SmallVector<Value *> Conditions;
-        for (Entry &E : Updates.Entries)
-            if (E.By.Condition && !is_contained(Conditions, E.By.Condition))
-                Conditions.push_back(E.By.Condition);
-        if (Conditions.empty())
+        SmallVector<Value *> Conditions = conditions(Updates);
+        bool IsAny = !Conditions.empty();
+        if (!IsAny)
             Conditions.push_back(nullptr);
+        IRBuilder<> Here(Updates.Before);
+        std::string Text, Inputs;
+        SmallVector<Value *> Values = {Context};
         for (size_t N = 0; N < Conditions.size(); N++) {
             SmallVector<Entry> Entries;
             for (Entry &E : Updates.Entries)
                 if (E.By.Condition == Conditions[N] || (N == 0 && !E.By.Condition))
                     Entries.push_back(E);
-            if (GlobalVariable *Variable = list(Entries))
-                call(*Updates.Before, Conditions[N], Variable->getName());
+            GlobalVariable *Variable = list(Entries);
+            if (!Variable)
+                continue;
+            if (IsAny) {
+                // In a wave of 32 lanes, the mask is one register.
+                Text += formatv("s_mov_b{0} {1}, ${2}\n", WaveSize, WaveSize == 32 ? "s46" : "s[46:47]", Values.size());
+                Inputs += ",s";
+                Type *Mask = Here.getIntNTy(WaveSize);
+                Values.push_back(Here.CreateIntrinsic(Intrinsic::amdgcn_ballot, {Mask}, {Conditions[N]}));
+            }
+            Text += ("s_mov_b32 s58, " + Variable->getName() + "@rel32@lo-8\ns_swappc_b64 s[56:57], s[40:41]\n").str();
         }
+        if (!Text.empty())
+            call(Here, Text, Inputs, Values);
     }
 
 private:
     Module &M;
+    SmallVectorImpl<GlobalValue *> &Used;
     IntegerType *Word, *Long;
-    Value *Context; // s[40:44]
+    unsigned WaveSize; // 32 only if that is known
+    Value *Context;    // s[40:44]
 
     Function *function(StringRef Name) {
         auto *F = cast<Function>(M.getOrInsertFunction(Name, Type::getVoidTy(M.getContext())).getCallee());
@@ -322,23 +382,16 @@ private:
         return F;
     }
 
-    void call(Instruction &Before, Value *Condition, StringRef Name) {
-        IRBuilder<> Here(&Before);
-        std::string Text = ("s_mov_b32 s58, " + Name + "@rel32@lo-8\ns_swappc_b64 s[56:57], s[40:41]").str();
-        std::string Registers = "{s[40:44]}";
-        SmallVector<Value *> Inputs = {Context};
-        SmallVector<Type *> Types = {Context->getType()};
-        if (Condition) {
-            Registers += ",{s[46:47]}";
-            Inputs.push_back(Here.CreateIntrinsic(Intrinsic::amdgcn_ballot, {Long}, {Condition}));
-            Types.push_back(Long);
-        }
+    void call(IRBuilder<> &Here, StringRef Text, StringRef Inputs, ArrayRef<Value *> Values) {
+        std::string Registers = ("{s[40:44]}" + Inputs).str();
         // Pairs, because LLVM looks at each register of a register range for each of its parts.
-        for (int First : {56, 58, 60, 62, 72, 74, 76, 78})
-            Registers += formatv(",~{{s[{0}:{1}]}", First, First + 1);
+        for (int First : {46, 56, 58, 60, 62, 72, 74, 76, 78})
+            if (First != 46 || !Inputs.empty())
+                Registers += formatv(",~{{s[{0}:{1}]}", First, First + 1);
         Registers += ",~{v0},~{v1},~{v2}";
+        SmallVector<Type *> Types(map_range(Values, [](Value *Each) { return Each->getType(); }));
         auto *Type = FunctionType::get(Here.getVoidTy(), Types, false);
-        CallInst *Call = Here.CreateCall(InlineAsm::get(Type, Text, Registers, true), Inputs);
+        CallInst *Call = Here.CreateCall(InlineAsm::get(Type, Text, Registers, true), Values);
         Call->setConvergent();
         Call->setDoesNotThrow();
         Call->setMemoryEffects(MemoryEffects::inaccessibleMemOnly());
@@ -394,7 +447,7 @@ private:
         }
         List->setInitializer(ConstantArray::get(Type, Words));
         // Only assembly code names it.
-        appendToCompilerUsed(M, {List});
+        Used.push_back(List);
         return List;
     }
 };
@@ -451,41 +504,159 @@ bool hideCounters(Module &M) {
     return Changed;
 }
 
+// The calls of cuda.h's routine. A list is an array of counters, uniform counters and steps.
+class CudaCalls {
+public:
+    explicit CudaCalls(Module &M) : M(M) {}
+
+    void insert(List &Updates) {
+        SmallVector<Constant *> Rows;
+        IRBuilder<> Here(Updates.Before);
+        for (Entry &E : summed(Updates.Entries))
+            Rows.push_back(ConstantStruct::getAnon({E.To.first, E.To.second, Here.getInt64(E.Step)}));
+        if (Rows.empty())
+            return;
+        Constant *Content = ConstantArray::get(ArrayType::get(Rows.front()->getType(), Rows.size()), Rows);
+        GlobalVariable *&List = Known[Content];
+        if (!List)
+            List = new GlobalVariable(M, Content->getType(), true, GlobalValue::InternalLinkage, Content, "__devprof_list", nullptr,
+                                      GlobalValue::NotThreadLocal, 1);
+        Function *Callee = M.getFunction(AddList);
+        Type *Pointer = Callee->getArg(0)->getType();
+        CallInst *Call = Here.CreateCall(Callee, {ConstantExpr::getAddrSpaceCast(List, Pointer), Here.getInt32(Rows.size())});
+        Call->setConvergent();
+        // Calls in functions with debug information need a location.
+        DISubprogram *Subprogram = Updates.Before->getFunction()->getSubprogram();
+        if (Subprogram && !Call->getDebugLoc())
+            Call->setDebugLoc(DILocation::get(M.getContext(), 0, 0, Subprogram));
+    }
+
+private:
+    Module &M;
+    DenseMap<Constant *, GlobalVariable *> Known;
+};
+
 struct CombineUpdates : PassInfoMixin<CombineUpdates> {
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &Manager) {
         bool Changed = hideCounters(M);
         auto &Analyses = Manager.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+        bool IsCuda = M.getTargetTriple().isNVPTX();
+        CudaCalls Cuda(M);
+        SmallVector<GlobalValue *> Used;
         for (Function &F : M) {
             if (!mayHaveUpdates(F))
                 continue;
             for (Instruction &I : make_early_inc_range(instructions(F)))
-                if (auto *Store = dyn_cast<StoreInst>(&I))
+                if (auto *Store = dyn_cast<StoreInst>(&I); Store && !IsCuda)
                     Changed |= initializeWaveSize(*Store, M.getDataLayout());
             Updates Of(F, Analyses);
             if (Of.areNone())
                 continue;
             Changed = true;
             Of.mergeEquivalent();
-            if (Of.number() <= MaxInlined || !hasRoutines(F)) {
+            if (IsCuda || Of.number() <= MaxInlined || !hasRoutines(F)) {
                 for (List &Each : Of.take())
-                    insertInlined(M, Each);
+                    IsCuda ? Cuda.insert(Each) : insertInlined(M, Each);
                 continue;
             }
             Of.moveBeforeBranches();
+            Of.mergeConditional();
             std::deque<List> Lists = Of.take();
-            Calls To(F);
+            Calls To(F, Used);
             for (List &Each : Lists)
                 To.insert(Each);
         }
+        if (Function *Marker = M.getFunction(Listed)) {
+            // In a function without an end, for example.
+            for (User *Each : make_early_inc_range(Marker->users()))
+                cast<CallInst>(Each)->setCalledFunction(M.getFunction(Update));
+            Marker->eraseFromParent();
+            Changed = true;
+        }
+        // All at once, because each time takes as long as there are functions and lists.
+        if (!Used.empty())
+            appendToCompilerUsed(M, Used);
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
+};
+
+// Before functions are inlined.
+class PrepareUpdates : public PassInfoMixin<PrepareUpdates> {
+public:
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+        Function *Called = M.getFunction(Update);
+        bool Changed = false;
+        if (Called && M.getTargetTriple().isAMDGCN() && Called->isDeclaration())
+            Changed = limitEffects(*Called);
+        if (Called && M.getTargetTriple().isNVPTX() && M.getFunction(AddList))
+            Changed = markLarge(M, *Called);
+        return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    }
+    static bool isRequired() { return true; }
+
+private:
+    // Otherwise LLVM would load again after an update what it has loaded before.
+    static bool limitEffects(Function &Called) {
+        Called.setMemoryEffects(MemoryEffects::inaccessibleOrArgMemOnly());
+        Called.setDoesNotThrow();
+        Called.setWillReturn();
+        return true;
+    }
+
+    // On NVIDIA GPUs, the device runtime is in the module. Updates of large kernels, and of the functions that these call, will be in
+    // lists. All others are inlined.
+    static bool markLarge(Module &M, Function &Inlined) {
+        DenseMap<const Function *, size_t> Known;
+        SetVector<Function *> Large;
+        for (Function &F : M)
+            if (F.getCallingConv() == CallingConv::PTX_Kernel && updates(F, Known) > MaxInlinedInKernel)
+                Large.insert(&F);
+        if (Large.empty())
+            return false;
+        auto *Marker = cast<Function>(M.getOrInsertFunction(Listed, Inlined.getFunctionType()).getCallee());
+        Marker->setConvergent();
+        limitEffects(*Marker);
+        for (size_t N = 0; N < Large.size(); N++)
+            for (Instruction &I : instructions(*Large[N])) {
+                auto *Call = dyn_cast<CallBase>(&I);
+                Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+                if (constantUpdate(I))
+                    Call->setCalledFunction(Marker);
+                else if (Callee && Callee != &Inlined && !Callee->isDeclaration())
+                    Large.insert(Callee);
+            }
+        return true;
+    }
+
+    // A kernel has more only if it is made of templates. Those of tools/bench/cuda have up to 13.
+    static constexpr size_t MaxInlinedInKernel = 40;
+
+    // How many updates a function has with those of the functions that it calls.
+    static size_t updates(const Function &F, DenseMap<const Function *, size_t> &Known) {
+        auto [At, IsNew] = Known.insert({&F, 0});
+        if (!IsNew)
+            return At->second;
+        size_t Sum = 0;
+        for (const Instruction &I : instructions(F)) {
+            auto *Call = dyn_cast<CallBase>(&I);
+            const Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+            if (Callee)
+                Sum += Callee->getName() == Update ? 1 : updates(*Callee, Known);
+            if (Sum > MaxInlinedInKernel)
+                break;
+        }
+        return Known[&F] = Sum;
+    }
 };
 
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
     return {LLVM_PLUGIN_API_VERSION, "devprof-compact", "1", [](PassBuilder &Builder) {
+                // Before anything is inlined.
+                Builder.registerPipelineEarlySimplificationEPCallback(
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(PrepareUpdates()); });
                 // Often, so that each function has its final shape before it is inlined into others.
                 Builder.registerPeepholeEPCallback(
                     [](FunctionPassManager &Passes, OptimizationLevel) { Passes.addPass(MoveUpdates()); });

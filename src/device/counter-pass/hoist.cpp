@@ -6,7 +6,8 @@
 // devprof's device runtime only (profile.c and cuda.h in src/device/device-rt).
 //
 // The counts stay the same. The uniform counter of a block counts updates by full waves, so each lane has two sums per
-// counter: one of all updates, and one of updates while all lanes of the wave were active.
+// counter: one of all updates, and one of updates while all lanes of the wave were active. One is enough in a loop in which
+// the same lanes are always active.
 //
 // README.md has the rules for which loops are left alone.
 #include "updates.h"
@@ -14,6 +15,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/UniformityAnalysis.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -33,6 +35,7 @@ namespace {
 
 constexpr StringLiteral Sampling = "__llvm_profile_sampling_gpu";
 constexpr StringLiteral AddSums = "__devprof_instrument_sums";
+constexpr StringLiteral AddForBlock = "__devprof_instrument_block";
 
 // Two sums of 64 bits per counter occupy four registers of a lane.
 constexpr size_t MaxCountersPerLoop = 8;
@@ -81,7 +84,7 @@ public:
 
 private:
     static bool isRuntime(const Function &F) {
-        return F.getName() == Update || F.getName() == Sampling || F.getName() == AddSums;
+        return is_contained({Update, Sampling, AddSums, AddForBlock}, F.getName());
     }
     // Of a block: all of its waves arrive.
     static bool isBarrier(const Function &F) {
@@ -98,12 +101,14 @@ private:
 // The sums of one counter.
 struct Sums {
     Constant *Counter, *Uniform;
-    AllocaInst *All, *Full;
+    AllocaInst *All;
+    AllocaInst *Full; // null: the wave is full in all iterations or in none
 };
 
 class Hoisting {
 public:
-    Hoisting(Function &F, const Callees &Calls) : F(F), Calls(Calls), DT(F), LI(DT) {}
+    Hoisting(Function &F, const Callees &Calls, UniformityInfo &Uniformity)
+        : F(F), Calls(Calls), Uniformity(Uniformity), DT(F), LI(DT) {}
 
     bool run() {
         SmallVector<Loop *> Outermost(LI.begin(), LI.end());
@@ -157,34 +162,45 @@ private:
         if (Sorted.size() > MaxCountersPerLoop)
             Sorted.resize(MaxCountersPerLoop);
 
+        // Only divergent branches change which lanes are active.
+        Value *IsFull = nullptr;
+        if (none_of(L.blocks(), [&](BasicBlock *Block) { return Uniformity.hasDivergentTerminator(*Block); })) {
+            IRBuilder<> Before(L.getLoopPreheader()->getTerminator());
+            IsFull = isFullWave(Before);
+        }
         SmallVector<Sums> All;
         for (auto &[Counter, Places] : Sorted)
-            All.push_back(accumulate(L, Counter, Places));
+            All.push_back(accumulate(L, Counter, Places, !IsFull));
         SmallVector<BasicBlock *> Flushed;
         L.getUniqueExitBlocks(Flushed);
         for (BasicBlock *Exit : Flushed)
             for (Sums &S : All)
-                flush(*Exit, S);
+                flush(*Exit, S, IsFull);
         return true;
     }
 
-    Sums accumulate(Loop &L, Constant *Counter, ArrayRef<CallInst *> Places) {
-        IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().begin());
-        Type *Int64 = Entry.getInt64Ty();
-        Sums S{Counter, cast<Constant>(Places.front()->getArgOperand(1)),
-               Entry.CreateAlloca(Int64, nullptr, "devprof.all"), Entry.CreateAlloca(Int64, nullptr, "devprof.full")};
-        Promoted.append({S.All, S.Full});
-        IRBuilder<> Before(L.getLoopPreheader()->getTerminator());
-        Before.CreateStore(Before.getInt64(0), S.All);
-        Before.CreateStore(Before.getInt64(0), S.Full);
+    Sums accumulate(Loop &L, Constant *Counter, ArrayRef<CallInst *> Places, bool LanesChange) {
+        Sums S{Counter, cast<Constant>(Places.front()->getArgOperand(1)), sum(L, "devprof.all"),
+               LanesChange ? sum(L, "devprof.full") : nullptr};
         for (CallInst *Call : Places) {
             IRBuilder<> Here(Call);
             Value *Step = Call->getArgOperand(2);
             add(Here, S.All, Step);
-            add(Here, S.Full, Here.CreateSelect(isFullWave(Here), Step, Here.getInt64(0)));
+            if (S.Full)
+                add(Here, S.Full, Here.CreateSelect(isFullWave(Here), Step, Here.getInt64(0)));
             Call->eraseFromParent();
         }
         return S;
+    }
+
+    // A variable that is 0 when the loop begins.
+    AllocaInst *sum(Loop &L, const char *Name) {
+        IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().begin());
+        AllocaInst *Sum = Entry.CreateAlloca(Entry.getInt64Ty(), nullptr, Name);
+        Promoted.push_back(Sum);
+        IRBuilder<> Before(L.getLoopPreheader()->getTerminator());
+        Before.CreateStore(Before.getInt64(0), Sum);
+        return Sum;
     }
 
     static void add(IRBuilder<> &Here, AllocaInst *Sum, Value *Step) {
@@ -203,7 +219,8 @@ private:
         return Here.CreateICmpEQ(Count, Here.CreateZExt(Lanes, Here.getInt64Ty()));
     }
 
-    void flush(BasicBlock &Exit, Sums &S) {
+    // `IsFull`: whether the wave was full in all iterations, if the sums do not contain it.
+    void flush(BasicBlock &Exit, Sums &S, Value *IsFull) {
         IRBuilder<> Here(&Exit, Exit.getFirstInsertionPt());
         // Calls in functions with debug information need a location.
         if (DISubprogram *Subprogram = F.getSubprogram())
@@ -211,21 +228,34 @@ private:
         Type *Int64 = Here.getInt64Ty();
         FunctionCallee Callee = F.getParent()->getOrInsertFunction(
             AddSums, Here.getVoidTy(), S.Counter->getType(), S.Uniform->getType(), Int64, Int64);
-        CallInst *Call = Here.CreateCall(
-            Callee, {S.Counter, S.Uniform, Here.CreateLoad(Int64, S.All), Here.CreateLoad(Int64, S.Full)});
+        Value *All = Here.CreateLoad(Int64, S.All);
+        Value *Full = S.Full ? Here.CreateLoad(Int64, S.Full) : Here.CreateSelect(IsFull, All, Here.getInt64(0));
+        CallInst *Call = Here.CreateCall(Callee, {S.Counter, S.Uniform, All, Full});
         Call->addFnAttr(Attribute::Convergent);
     }
 
     Function &F;
     const Callees &Calls;
+    UniformityInfo &Uniformity;
     DominatorTree DT;
     LoopInfo LI;
     SmallVector<AllocaInst *> Promoted;
 };
 
+// All threads of a block make the updates at the beginning of a kernel. On NVIDIA GPUs, one thread makes them for the block.
+void addForBlocks(Function &Kernel) {
+    for (Instruction &I : Kernel.getEntryBlock()) {
+        CallInst *Call = updateBy(Update, I);
+        if (Call && isa<ConstantInt>(Call->getArgOperand(2)))
+            Call->setCalledFunction(Kernel.getParent()->getOrInsertFunction(AddForBlock, Call->getFunctionType()));
+        else if (!isGuaranteedToTransferExecutionToSuccessor(&I))
+            return;
+    }
+}
+
 class HoistPass : public PassInfoMixin<HoistPass> {
 public:
-    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &Manager) {
         const Triple &Target = M.getTargetTriple();
         Function *Called = M.getFunction(Update);
         constexpr StringLiteral Done = "devprof.hoisted";
@@ -236,9 +266,14 @@ public:
             return PreservedAnalyses::all();
         M.getOrInsertNamedMetadata(Done);
         Callees Calls(M);
-        for (Function &F : M)
-            if (!F.isDeclaration() && !hasConvergenceTokens(F))
-                Hoisting(F, Calls).run();
+        auto &Analyses = Manager.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+        for (Function &F : M) {
+            if (F.isDeclaration() || hasConvergenceTokens(F))
+                continue;
+            if (F.getCallingConv() == CallingConv::PTX_Kernel)
+                addForBlocks(F);
+            Hoisting(F, Calls, Analyses.getResult<UniformityInfoAnalysis>(F)).run();
+        }
         return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }

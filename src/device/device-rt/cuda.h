@@ -28,6 +28,7 @@
 DEVPROF_CALLED void devprof_instrument(devprof_u64 *, devprof_u64 *, devprof_u64) __asm__("__llvm_profile_instrument_gpu");
 DEVPROF_CALLED void devprof_instrument_sums(devprof_u64 *, devprof_u64 *, devprof_u64, devprof_u64)
     __asm__("__devprof_instrument_sums");
+DEVPROF_CALLED void devprof_instrument_block(devprof_u64 *, devprof_u64 *, devprof_u64) __asm__("__devprof_instrument_block");
 DEVPROF_CALLED int devprof_sampling(devprof_u32) __asm__("__llvm_profile_sampling_gpu");
 
 // Counters are in global memory. With this type, the addition is one instruction and needs no check of the address.
@@ -93,24 +94,67 @@ DEVPROF_CALLED void devprof_instrument(devprof_u64 *counter, devprof_u64 *unifor
     }
 }
 
+// Adds to a counter what full and partial warps have counted.
+DEVPROF_INLINE void devprof_add_sums(devprof_u64 *counter, devprof_u64 *uniform_counter, devprof_u64 partial, devprof_u64 full) {
+    struct devprof_counter_copies copies = devprof_load_copies();
+    devprof_u64 copy = devprof_copy(copies);
+    if (partial)
+        devprof_add((devprof_u64)counter + copy, partial);
+    if (full) {
+        devprof_add((devprof_u64)counter + copy + copies.full, full);
+        if (copies.full == 0 && uniform_counter)
+            devprof_add((devprof_u64)uniform_counter, full);
+    }
+}
+
 // Adds the sums of updates that the pass of src/device/counter-pass moved out of a loop. Each active lane has two: `all` of its
-// updates, and `full` of those in full warps. The first lane of each group with equal sums and counters adds for the group.
+// updates, and `full` of those in full warps. The first lane of each group with equal counters,
+// or, if the sums are large, with equal counters and sums, adds for the group.
 DEVPROF_CALLED void devprof_instrument_sums(devprof_u64 *counter, devprof_u64 *uniform_counter, devprof_u64 all,
                                             devprof_u64 full) {
-    devprof_u32 active = __nvvm_activemask();
-    devprof_u32 same = __nvvm_match_any_sync_i64(active, (devprof_u64)counter);
-    same &= __nvvm_match_any_sync_i64(active, all);
-    same &= __nvvm_match_any_sync_i64(active, full);
-    if ((same & __nvvm_read_ptx_sreg_lanemask_lt()) == 0) {
-        struct devprof_counter_copies copies = devprof_load_copies();
-        devprof_u64 lanes = __builtin_popcount(same), copy = devprof_copy(copies);
-        if (all != full)
-            devprof_add((devprof_u64)counter + copy, (all - full) * lanes);
-        if (full) {
-            devprof_add((devprof_u64)counter + copy + copies.full, full * lanes);
-            if (copies.full == 0 && uniform_counter)
-                devprof_add((devprof_u64)uniform_counter, full * lanes);
-        }
+    // The counters of a module differ in the lower half of their addresses.
+    devprof_u32 same = __nvvm_match_any_sync_i32(__nvvm_activemask(), (devprof_u32)(devprof_u64)counter);
+    devprof_u64 partial = all - full;
+#if __CUDA_ARCH__ >= 800
+    // The instruction adds 32 bits. The sum of 32 values of 27 bits does not overflow.
+    if (__nvvm_vote_all_sync(same, all >> 27 == 0)) {
+        full = (devprof_u32)__nvvm_redux_sync_add(full, same);
+        partial = (devprof_u32)__nvvm_redux_sync_add(partial, same);
+    } else
+#endif
+    {
+        same &= __nvvm_match_any_sync_i64(same, full);
+        same &= __nvvm_match_any_sync_i64(same, partial);
+        full *= __builtin_popcount(same);
+        partial *= __builtin_popcount(same);
+    }
+    if ((same & __nvvm_read_ptx_sreg_lanemask_lt()) == 0)
+        devprof_add_sums(counter, uniform_counter, partial, full);
+}
+
+// For updates that all threads of a block make, where a kernel begins: the block's first thread adds for all.
+DEVPROF_CALLED void devprof_instrument_block(devprof_u64 *counter, devprof_u64 *uniform_counter, devprof_u64 step) {
+    if (__nvvm_read_ptx_sreg_tid_x() | __nvvm_read_ptx_sreg_tid_y() | __nvvm_read_ptx_sreg_tid_z())
+        return;
+    devprof_u32 threads = __nvvm_read_ptx_sreg_ntid_x() * __nvvm_read_ptx_sreg_ntid_y() * __nvvm_read_ptx_sreg_ntid_z();
+    devprof_u32 partial = threads % 32;
+    devprof_add_sums(counter, uniform_counter, partial * step, (threads - partial) * step);
+}
+
+// Updates of a list, for kernels in which one inlined update after the other is too much code: the plugin
+// src/device/counter-pass/compact.cpp calls it. The active lanes of a warp have the same list, unless ptxas joins the code of different
+// branches. They divide its counters among them.
+struct devprof_listed {
+    devprof_u64 *counter, *uniform_counter, step;
+};
+DEVPROF_FUNCTION __attribute__((noinline, used)) void devprof_instrument_list(const struct devprof_listed *, devprof_u32)
+    __asm__("__devprof_instrument_list");
+DEVPROF_FUNCTION void devprof_instrument_list(const struct devprof_listed *list, devprof_u32 length) {
+    devprof_u32 lanes = __nvvm_match_any_sync_i64(__nvvm_activemask(), (devprof_u64)list);
+    devprof_u32 number = __builtin_popcount(lanes), full = lanes == ~0u ? number : 0;
+    for (devprof_u32 n = __builtin_popcount(lanes & __nvvm_read_ptx_sreg_lanemask_lt()); n < length; n += number) {
+        struct devprof_listed to = list[n];
+        devprof_add_sums(to.counter, to.uniform_counter, (number - full) * to.step, full * to.step);
     }
 }
 
