@@ -11,10 +11,13 @@ HEADERS = {
     " counters_delta bitmap_delta names_delta vtables vnames value_kind_last",
 }
 RECORDS = {10: "<QQqqQQI3H2xI", 11: "<QQqqqQQI3HHI"}
+# A counter is a byte: 0 if the block ran (VARIANT_MASK_BYTE_COVERAGE).
+BYTE_COVERAGE = 1 << 60
 
 
-def read(raw):
-    """The profile at the start of raw: the lines to print, the counters of each record, and the length."""
+def parse(raw):
+    """The profile at the start of raw: the version with its flags, the binary ids, the records, and the length. A record has the
+    hash of its function's name, the function's hash, and its counters; for version 11 also uniform counters and the wave size."""
     if len(raw) < 16 or struct.unpack_from("<Q", raw)[0] != 0xFF6C70726F667281:
         raise ValueError("not a 64-bit raw profile")
     version = struct.unpack_from("<Q", raw, 8)[0]
@@ -23,17 +26,17 @@ def read(raw):
         raise ValueError(f"raw version {number}")
     fields = HEADERS[number].split()
     h = dict(zip(fields, struct.unpack_from(f"<{len(fields)}Q", raw)))
-    lines, all_counters = [f"version {number} flags {version >> 32 << 32:#x}"], []
+    binary_ids, records = [], []
     at = 8 * len(fields)
     end = at + h["binary_ids"]
     while at < end:
         (length,) = struct.unpack_from("<Q", raw, at)
-        lines.append(f"binary id {raw[at + 8 : at + 8 + length].hex()}")
+        binary_ids.append(raw[at + 8 : at + 8 + length])
         at += 8 + (length + 7) // 8 * 8
-    size = struct.calcsize(RECORDS[number])
+    size, width, code = struct.calcsize(RECORDS[number]), *((1, "B") if version & BYTE_COVERAGE else (8, "Q"))
     data = at
     counters = data + h["data"] * size + h["padding_before_counters"]
-    bitmap = counters + 8 * h["counters"] + h["padding_after_counters"]
+    bitmap = counters + width * h["counters"] + h["padding_after_counters"]
     uniform = bitmap + h["bitmap"] + h["padding_after_bitmap"]
     names = uniform
     if number == 11:
@@ -41,24 +44,43 @@ def read(raw):
     length = names + (h["names"] + 7) // 8 * 8
     if length > len(raw):
         raise ValueError(f"{len(raw)} bytes, {length} according to its header")
-    lines.append(f"records {h['data']}")
-    for i in range(h["data"]):
-        record = struct.unpack_from(RECORDS[number], raw, data + i * size)
-        if number == 11:
-            _, _, counter_ptr, uniform_ptr, _, _, _, count, *_, wave_size, _ = record
-        else:
-            _, _, counter_ptr, _, _, _, count, *_ = record
+
+    def values(section, pointer, delta, count, code):
         # A record's pointers are relative to the record; the deltas are the distances of the sections from the first
         # record.
-        at = counters + counter_ptr - (h["counters_delta"] - i * size - (1 << 64 if h["counters_delta"] >> 63 else 0))
-        all_counters.append(list(struct.unpack_from(f"<{count}Q", raw, at)))
-        line = f"record {i}: counters {all_counters[-1]}"
+        at = section + pointer - (delta - i * size - (1 << 64 if delta >> 63 else 0))
+        return list(struct.unpack_from(f"<{count}{code}", raw, at))
+
+    for i in range(h["data"]):
+        record = struct.unpack_from(RECORDS[number], raw, data + i * size)
+        name, hash, counter_ptr = record[:3]
+        count, uniform_counters, wave_size = record[6], None, None
         if number == 11:
-            delta = h["uniform_counters_delta"]
-            at = uniform + uniform_ptr - (delta - i * size - (1 << 64 if delta >> 63 else 0))
-            line += f" uniform {list(struct.unpack_from(f'<{count}Q', raw, at))} wave size {wave_size}"
-        lines.append(line)
-    return lines, all_counters, length
+            uniform_ptr, count, wave_size = record[3], record[7], record[-2]
+            # With byte coverage there may be none.
+            uniform_counters = values(uniform, uniform_ptr, h["uniform_counters_delta"], count, "Q") if h["uniform_counters"] else []
+        records.append((name, hash, values(counters, counter_ptr, h["counters_delta"], count, code), uniform_counters, wave_size))
+    return version, binary_ids, records, length
+
+
+def read(raw):
+    """The profile at the start of raw: the lines to print, the counters of each record, and the length."""
+    version, binary_ids, records, length = parse(raw)
+    lines = [f"version {version & 0xFFFFFFFF} flags {version >> 32 << 32:#x}"]
+    lines += [f"binary id {id.hex()}" for id in binary_ids]
+    lines.append(f"records {len(records)}")
+    for i, (_, _, counters, uniform, wave_size) in enumerate(records):
+        line = f"record {i}: counters {counters}"
+        lines.append(line if uniform is None else f"{line} uniform {uniform} wave size {wave_size}")
+    return lines, [record[2] for record in records], length
+
+
+def parts(raw):
+    """The profiles of a file, one after another."""
+    while raw:
+        found = parse(raw)
+        yield found
+        raw = raw[found[-1] :]
 
 
 if __name__ == "__main__":

@@ -20,14 +20,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(REPO, "llvm-tests", "Inputs"))
 import counts
+import same_regions
 
 SKIPPED = 77
+# Writes random kernels.
+RANDOM = os.path.join(REPO, "llvm-tests", "hoist", "Inputs", "random_kernels.py")
 # The GPU machine's libraries may be older than those that the programs are linked with.
 NEWEST = {"GLIBC": "2.39", "GLIBCXX": "3.4.33"}
 # The host's profile, unless a test names others.
 HOST = "default.profraw"
 # In the name of a device's profile.
 ARCH = re.compile(r"(?<![^/])sm_\d+")
+# A line of a test with the counts of a function on a device.
+COUNTED = r"^// [\w-]+: \S*sm_\d+\S*: \S+: \[.*$"
 # What precedes the program in the command %a.
 LOADED = {
     "preload": "env LD_PRELOAD=$ROOT/lib/libdevprof.so ",
@@ -41,12 +46,14 @@ LOADED = {
 class Case(lit.Test.Test):
     """One variant of a program. Its words are features in lit's conditions, and prefixes of FileCheck."""
 
-    def __init__(self, program, variants, variant):
+    def __init__(self, program, variants, variant, exact=None):
         self.program = os.path.splitext(program.path_in_suite[-1])[0]
+        # The case with exact counts that this one, with flags, is compared with.
+        self.exact = exact
         self.name = self.program if len(variants) == 1 else f"{self.program}-{variant.replace('+', '-')}"
         config = copy.copy(program.config)
         super().__init__(program.suite, (self.name,), config, program.getSourcePath())
-        self.words = set(variant.split("+"))
+        self.words = set(variant.split("+")) | (exact.words if exact else set())
         self.loaded = next(iter(self.words & LOADED.keys()), "preload")
         self.level = next((word for word in self.words if re.fullmatch("O[0-3]", word)), "O2")
         self.words |= {self.loaded, self.level, *(["rdc"] if "lto" in self.words else [])}
@@ -73,16 +80,26 @@ class Case(lit.Test.Test):
 
 
 class GpuTest(lit.formats.FileBasedTest):
-    def __init__(self, step, work, arch="sm_90", dist=None, folder=None, results=None, **_):
-        self.step, self.work, self.arch, self.dist = getattr(self, step), work, arch, dist
+    def __init__(self, step, work, arch="sm_90", dist=None, folder=None, results=None, plugin=None, **_):
+        self.step, self.work, self.arch, self.dist, self.plugin = getattr(self, step), work, arch, dist, plugin
         self.folder, self.results = folder, results
 
     def getTestsForPath(self, *arguments):
         for program in super().getTestsForPath(*arguments):
             with open(program.getSourcePath()) as file:
-                variants = " ".join(re.findall("^// VARIANTS: (.*)", file.read(), re.M)).split() or ["preload"]
-            for variant in variants:
-                yield Case(program, variants, variant)
+                text = file.read()
+            variants = " ".join(re.findall("^// VARIANTS: (.*)", text, re.M)).split() or ["preload"]
+            cases = [Case(program, variants, variant) for variant in variants]
+            yield from cases
+            flags = " ".join(re.findall("^// FLAGS: (.*)", text, re.M)).split()
+            for variant in flags:
+                exact = variant.rpartition("+")[0]
+                yield Case(program, [*variants, *flags], variant, cases[variants.index(exact)])
+            if not flags and re.search(COUNTED, text, re.M) and "*" not in unequal(text):
+                # Of the programs that count everything, the first one with -O2.
+                counting = (case for case in cases if not case.words & {"command", "none", "sampling"})
+                exact = min(counting, key=lambda case: (case.level != "O2", cases.index(case)))
+                yield Case(program, [*variants, "ran"], "ran", exact)
 
     def execute(self, test, _):
         gpu, after = (IntegratedTestKeywordParser(key, ParserKind.COMMAND) for key in ("GPU:", "AFTER:"))
@@ -103,7 +120,8 @@ class GpuTest(lit.formats.FileBasedTest):
         headers = [f"{REPO}/src/runtime/devprof.h", *glob.glob(f"{REPO}/src/device/device-rt/*.h"), *glob.glob(f"{HERE}/programs/*.h")]
         # Other comments than split-file's are no part of the program. The lines keep their numbers.
         digest = hashlib.sha256((script + re.sub("(?m)^//(?!---).*$", "", text)).encode())
-        for path in [*sorted(headers), *([f"{self.dist}/libdevprof_cuda.a"] if "archive" in test.words else [])]:
+        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [self.plugin] * ("ran" in test.words) + [RANDOM] * (RANDOM in script)
+        for path in [*sorted(headers), *used]:
             with open(path, "rb") as file:
                 digest.update(file.read())
         name = f"{test.program}-{digest.hexdigest()[:12]}"
@@ -129,7 +147,7 @@ class GpuTest(lit.formats.FileBasedTest):
         os.makedirs(os.path.join(self.folder, "cases"), exist_ok=True)
         with open(os.path.join(self.folder, "cases", test.name), "w") as file:
             file.write("\n".join(start) + "\n" + test.expand(gpu, [("%a", LOADED[test.loaded] + "$PROGRAM/a")]))
-        return result(wrong_counters(test.expected(text), symbols))
+        return result("" if test.exact else wrong_counters(test.expected(text), symbols))
 
     def flags(self, test):
         has = test.words.__contains__
@@ -141,6 +159,10 @@ class GpuTest(lit.formats.FileBasedTest):
         device = f"{common}{include} -x cuda --offload-arch={arch} --cuda-path={cuda} -fcoverage-compilation-dir=. -Xclang -main-file-name -Xclang {test.program}"
         profile = f" -fprofile-instr-generate -fcoverage-mapping -Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping -include {REPO}/src/device/device-rt/cuda.h"
         profile += " -DDEVPROF_SAMPLING" if has("sampling") else " -Xarch_device -mllvm=--offload-pgo-sampling=0"
+        if has("ran") or has("stock"):
+            profile += " -Xarch_device -mllvm=-enable-single-byte-coverage -Xarch_device -mllvm=-conditional-counter-update"
+        if has("ran"):
+            profile += f" -fpass-plugin={self.plugin}"
         relocatable = " -fgpu-rdc -foffload-lto" if has("lto") else " -fgpu-rdc" if has("rdc") else ""
         link = "-s -Wl,-rpath,'$ORIGIN/../../lib'" + ("" if has("plain") else " -fprofile-instr-generate")
         if relocatable:
@@ -159,6 +181,7 @@ class GpuTest(lit.formats.FileBasedTest):
             ("%{module}", device + profile + " --cuda-device-only"),
             ("%{link}", link),
             ("%{sm}", arch.removeprefix("sm_")),
+            ("%{random}", f"python3 {RANDOM}"),
         ]
 
     def check(self, test, text, _, __, after):
@@ -168,18 +191,58 @@ class GpuTest(lit.formats.FileBasedTest):
             return lit.Test.Result(lit.Test.UNSUPPORTED, "it did not run")
         if not os.path.exists(os.path.join(path, "status")):
             return result("it did not end: there is no status")
-        found = describe(path, test.expected(text), "plain" not in test.words)
+        found = describe(path, test.expected(text), "plain" not in test.words, not test.exact)
         if lines(os.path.join(path, "status")) == [str(SKIPPED)]:
             return lit.Test.Result(lit.Test.UNSUPPORTED, found)
-        program = re.search(r"\$ROOT(/programs/.*)", "\n".join(lines(os.path.join(path, "command"))))[1]
+        failure, checked = "", text
+        if test.exact:
+            if not os.path.exists(os.path.join(self.results, test.exact.name, "status")):
+                return lit.Test.Result(lit.Test.UNSUPPORTED, f"{test.exact.name}, with which it is compared, did not run")
+            failure = self.compare(test, text)
+            # FileCheck needs a line, and there may be no others.
+            found, checked, after = found + "the end\n", re.sub(COUNTED, "", text, flags=re.M) + "// CHECK: the end\n", ["%{FileCheck}"]
         with tempfile.TemporaryDirectory() as directory:
-            for name, content in (("results", found), ("test", text)):
+            for name, content in (("results", found), ("test", checked)):
                 with open(os.path.join(directory, name), "w") as file:
                     file.write(content)
             check = f"FileCheck test --input-file=results --allow-empty --allow-unused-prefixes --implicit-check-not='{{{{.}}}}' --check-prefixes={','.join(test.prefixes)}"
-            substitutions = [("%{FileCheck}", check), ("%{results}", os.path.join(path, "files")), ("%{program}", self.folder + program)]
+            substitutions = [("%{FileCheck}", check), ("%{results}", os.path.join(path, "files")), ("%{program}", self.program(path))]
             substitutions += [("%devprof", os.path.join(self.folder, "bin", "devprof")), ("%arch", self.arch)]
-            return result(bash(test.expand(after, substitutions), directory))
+            return result(failure + bash(test.expand(after, substitutions), directory))
+
+    def program(self, path):
+        """The directory with the program of a case's results."""
+        return self.folder + re.search(r"\$ROOT(/programs/.*)", "\n".join(lines(os.path.join(path, "command"))))[1]
+
+    def compare(self, test, text):
+        """What a case with flags executed, and the same case with exact counts: the differences, by profile."""
+        runs = []
+        with tempfile.TemporaryDirectory() as directory:
+            for case in (test.exact, test):
+                path, code = os.path.join(self.results, case.name), os.path.join(directory, case.name)
+                # The driver compiles PTX.
+                files = [name for name in glob.glob(self.program(path) + "/*") if not name.endswith(".ptx")]
+                extract = [os.path.join(self.folder, "bin", "devprof"), "extract", "--with-coverage", *files, "-o", code]
+                done = subprocess.run(extract, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                if done.returncode:
+                    return f"{extract}: {done.stdout}"
+                profiles = grouped(os.path.join(path, "files"), case.expected(text))
+                runs.append(({name: found for name, found in profiles.items() if ARCH.search(name)}, glob.glob(code + "/*")))
+            (exact, exact_code), (flags, flags_code) = runs
+            found = [f"{name}: only with {'counts' if name in exact else 'flags'}" for name in sorted(exact.keys() ^ flags.keys())]
+            for name in sorted((exact.keys() & flags.keys()) - unequal(text).keys()):
+                try:
+                    both = same_regions.executed([*exact_code, *exact[name]], False), same_regions.executed([*flags_code, *flags[name]], True)
+                except same_regions.ERRORS as error:
+                    found.append(f"{name}: {error}")
+                else:
+                    found += [f"{name}: {line}" for line in same_regions.differences(*both)]
+        return "".join(line + "\n" for line in found)
+
+
+def unequal(text):
+    """The profiles that are not compared, or `*` for a program that has no case with flags: the reason of each."""
+    return dict(re.findall(r"^// UNEQUAL: (\S+): (.+)$", text, re.M))
 
 
 def result(failure):
@@ -221,23 +284,29 @@ def wrong_counters(expected, symbols):
     return "".join(wrong)
 
 
-def describe(path, expected, is_instrumented):
-    """The results of a case as lines: an exit status other than 0, its output, and the counts of its profiles. Profiles that match
-    a name in the case's lines are added up."""
+def grouped(files, expected):
+    """The profiles in a directory, by name. Those that match a name in the case's lines are together."""
+    named = [line.split(": ")[0] for line in expected if re.match(r"\S*\.profraw: ", line)]
+    groups = defaultdict(list)
+    for name in glob.glob("**/*.profraw*", root_dir=files, recursive=True):
+        matching = [pattern for pattern in named if bool(ARCH.search(pattern)) == bool(ARCH.search(name)) and fnmatch.fnmatchcase(name, pattern)]
+        groups[name if name in matching else next(iter(matching), name)].append(os.path.join(files, name))
+    return groups
+
+
+def describe(path, expected, is_instrumented, has_counts):
+    """The results of a case as lines: an exit status other than 0, its output, and, if it has them, the counts of its profiles."""
     (status,), files = lines(os.path.join(path, "status")), os.path.join(path, "files")
     found = [f"exit status {status}"] if status != "0" else []
     found += [f"{stream}: {line}" for stream in ("stdout", "stderr") for line in lines(os.path.join(path, stream))]
     named = [line.split(": ")[0] for line in expected if re.match(r"\S*\.profraw: ", line)]
     has_default = is_instrumented and all(ARCH.search(pattern) for pattern in named)
-    groups = defaultdict(list)
-    for name in glob.glob("**/*.profraw*", root_dir=files, recursive=True):
-        matching = [pattern for pattern in named if bool(ARCH.search(pattern)) == bool(ARCH.search(name)) and fnmatch.fnmatchcase(name, pattern)]
-        groups[name if name in matching else next(iter(matching), name)].append(os.path.join(files, name))
+    groups = grouped(files, expected)
     for name, profiles in sorted(groups.items()):
         functions = read_counts(profiles)
         if ARCH.search(name):
             found += [f"{name}: {len(profiles)} files"] if any(re.match(rf"{re.escape(name)}: \d+ files$", line) for line in expected) else []
-            found += [f"{name}: {function}" for function in functions]
+            found += [f"{name}: {function}" for function in functions if has_counts]
         elif not any(function.startswith("main: ") for function in functions):
             found.append(f"{name}: no main")
         elif not (has_default and name == HOST):

@@ -2,7 +2,7 @@
 #
 #     raw_profile.py CUBIN OUT FUNCTION=COUNT[,COUNT…]…
 #
-# FUNCTION is a symbol. Functions that are not named did not run. The records are from the cubin.
+# FUNCTION is a symbol. Functions that are not named did not run. The records are from the cubin. With byte coverage, a count is 1 or 0.
 import struct
 import sys
 
@@ -36,6 +36,10 @@ def main(cubin, out, *given):
     counts = {name: [int(n) for n in numbers.split(",")] for name, numbers in (one.rsplit("=", 1) for one in given)}
     all_symbols = symbols(open(cubin, "rb").read())
     records = {name[8:]: contents for name, contents in all_symbols if name.startswith("__profd_")}
+    # With byte coverage, a counter is a byte, and there are no uniform counters.
+    sizes = {name[8:]: len(contents) for name, contents in all_symbols if name.startswith("__profc_")}
+    has_flags = any(sizes[name] < 8 * struct.unpack_from("<I", record, 56)[0] for name, record in records.items())
+    width = 1 if has_flags else 8
     names = b"".join(contents for name, contents in all_symbols if name.startswith("__llvm_prf_nm"))
     if unknown := counts.keys() - records.keys():
         sys.exit(f"{cubin} does not count {', '.join(unknown)}, only {', '.join(records)}")
@@ -46,20 +50,21 @@ def main(cubin, out, *given):
         if len(own) != number:
             sys.exit(f"{name} has {number} counters")
         # Relative to the record. The counters follow the records, and the uniform counters follow the counters.
-        pointer = RECORD * (len(records) - n) + 8 * len(counters)
+        pointer = RECORD * (len(records) - n) + width * len(counters)
         data += record[:16] + struct.pack("<q", pointer) + bytes(8) + record[32:]
         counters += own
-    for n in range(len(records)):
+    for n in range(0 if has_flags else len(records)):
         at = RECORD * n + 16
         (pointer,) = struct.unpack_from("<q", data, at)
         data = data[: at + 8] + struct.pack("<q", pointer + 8 * len(counters)) + data[at + 16 :]
     delta = RECORD * len(records)
-    header = [0xFF6C70726F667281, 11, 0, len(records), 0, len(counters), 0, 0, 0, len(counters), 0]
-    header += [delta + 8 * len(counters), len(names), delta, 0, 0, 0, 0, 2]
+    version, uniform, padding = (11 | 1 << 60, 0, -len(counters) % 8) if has_flags else (11, len(counters), 0)
+    header = [0xFF6C70726F667281, version, 0, len(records), 0, len(counters), padding, 0, 0, uniform, 0]
+    header += [delta + 8 * len(counters) if uniform else 0, len(names), delta, 0, 0, 0, 0, 2]
     with open(out, "wb") as file:
         file.write(struct.pack(f"<{len(header)}Q", *header) + data)
-        file.write(struct.pack(f"<{len(counters)}Q", *counters) + bytes(8 * len(counters)))
-        file.write(names + bytes(-len(names) % 8))
+        file.write(bytes(0xFF * (count == 0) for count in counters) if has_flags else struct.pack(f"<{len(counters)}Q", *counters))
+        file.write(bytes(padding + 8 * uniform) + names + bytes(-len(names) % 8))
 
 
 if __name__ == "__main__":

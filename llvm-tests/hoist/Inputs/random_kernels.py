@@ -1,10 +1,18 @@
-# random_kernels.py SEED [COUNT] [SIZE] [PLAIN]: writes a HIP program with COUNT kernels of random control flow, each of SIZE blocks,
-# to standard output. Every loop ends, and the program is the same for the same seed. Unless PLAIN is 1, the default, kernels also
-# call functions that recurse, wait or end the wave, have loops that may wait, and end waves themselves.
+# random_kernels.py SEED [COUNT] [SIZE] [PLAIN] [--programs N] [--cuda]: writes a HIP program with COUNT kernels of random control
+# flow, each of SIZE blocks, to standard output. Every loop ends, and the program is the same for the same seed. Unless PLAIN is 1, the
+# default, kernels also call functions that recurse, wait or end the wave, have loops that may wait, and end waves themselves.
+#
+# --programs N: the programs of the seeds SEED to SEED + N - 1, in namespaces (program7), as one. --cuda: a CUDA program.
+import argparse
 import random
-import sys
 
-seed, count, size, plain = (int(given) for given in sys.argv[1:] + ["6", "1", "1"][len(sys.argv) - 2:])
+parser = argparse.ArgumentParser()
+for name, default in (("seed", None), ("count", 6), ("size", 1), ("plain", 1)):
+    parser.add_argument(name, type=int, nargs=None if default is None else "?", default=default)
+parser.add_argument("--programs", type=int)
+parser.add_argument("--cuda", action="store_true")
+given = parser.parse_args()
+seed, count, size, plain = given.seed, given.count, given.size, given.plain
 choose = random.Random(seed)
 # An expression that is or is not the same for all lanes, and small.
 LEAVES = ["i", "i / 32", "i / 64", "blockIdx.x", "x", "(x >> 3)", "n", "7u", "(i * 2654435761u >> 28)"]
@@ -78,18 +86,16 @@ def blocks(kernel):
     return text + (f"    {end()}\n" if kernel.ends else "")
 
 
-print('''#include "check.h"
-
-__device__ __attribute__((noinline)) unsigned helper(unsigned x, unsigned i) {
+# Functions that all kernels of a program call.
+HELPER = """__device__ __attribute__((noinline)) unsigned helper(unsigned x, unsigned i) {
     unsigned sum = 0;
     for (unsigned k = 0; k < (x + i) % 4; k++)
         if ((k ^ i) & 1)
             sum += k;
     return sum;
 }
-''')
-if not plain:
-    print('''__device__ inline unsigned inlined(unsigned x, unsigned i) {
+"""
+OTHERS = """__device__ inline unsigned inlined(unsigned x, unsigned i) {
     return x > i ? x % 7 : x < 3 || i & 1 ? x + 2 : x - 2;
 }
 
@@ -115,13 +121,36 @@ __device__ __attribute__((noinline)) void end_if(bool ends) {
     if (__builtin_amdgcn_readfirstlane(ends))
         __builtin_amdgcn_endpgm();
 }
-''')
-for number in range(count):
-    print(f"__global__ void kernel{number}(unsigned *out, unsigned n) {{\n    unsigned i = threadIdx.x, x = i + n;\n"
-          f"{blocks(Kernel())}    out[i] = x;\n}}\n")
-print("int main() {\n    auto *out = (unsigned *)device_ints(256);\n    CHECK(hipMemset(out, 0, 1024));")
-for number in range(count):
-    print(f"    kernel{number}<<<{choose.randint(1, 3)}, {choose.choice([32, 64, 96, 40, 100, 1])}>>>(out, {choose.randint(0, 9)});")
-    # The counts do not depend on the order in which kernels write.
-    print("    CHECK(hipDeviceSynchronize());\n    CHECK(hipMemset(out, 0, 1024));")
-print("}")
+"""
+# In CUDA, a thread can end without the others of its warp. The statement does not tell LLVM that it does not return, the builtin does.
+CUDA = [("__hip_atomic_load", "__scoped_atomic_load_n"), ("__HIP_MEMORY_SCOPE_AGENT", "__MEMORY_SCOPE_DEVICE"), ("hip", "cuda"),
+        ("__builtin_amdgcn_readfirstlane(ends)", "ends"), ("        __builtin_amdgcn_endpgm()", "        __nvvm_exit()"),
+        ("__builtin_amdgcn_endpgm()", 'asm volatile("exit;")')]
+
+
+def program(entry):
+    """The kernels of a program, and a function that launches them one after another."""
+    lines = [HELPER, *([] if plain else [OTHERS])]
+    for number in range(count):
+        lines.append(f"__global__ void kernel{number}(unsigned *out, unsigned n) {{\n    unsigned i = threadIdx.x, x = i + n;\n"
+                     f"{blocks(Kernel())}    out[i] = x;\n}}\n")
+    lines.append(f"{entry} {{\n    auto *out = (unsigned *)device_ints(256);\n    CHECK(hipMemset(out, 0, 1024));")
+    for number in range(count):
+        lines.append(f"    kernel{number}<<<{choose.randint(1, 3)}, {choose.choice([32, 64, 96, 40, 100, 1])}>>>(out, {choose.randint(0, 9)});")
+        # The counts do not depend on the order in which kernels write.
+        lines.append("    CHECK(hipDeviceSynchronize());\n    CHECK(hipMemset(out, 0, 1024));")
+    return "\n".join([*lines, "}\n"])
+
+
+text = '#include "check.h"\n\n'
+if given.programs is None:
+    text += program("int main()")
+else:
+    seeds = range(seed, seed + given.programs)
+    for seed in seeds:
+        choose.seed(seed)
+        text += f"namespace program{seed} {{\n{program('void run()')}}}\n\n"
+    text += "int main() {\n" + "".join(f"    program{seed}::run();\n" for seed in seeds) + "}\n"
+for hip, cuda in CUDA if given.cuda else []:
+    text = text.replace(hip, cuda)
+print(text, end="")

@@ -2,6 +2,7 @@
 // thread clears that executes the block. llvm-profdata shows 1 for a block that ran.
 //
 // VARIANTS: O0 O2 rdc lto inject archive archive+rdc
+// UNEQUAL: *: it has flags itself
 // RUN: %{cu} main.cu -DDEVPROF_OPTIONAL -Xarch_device -mllvm=-enable-single-byte-coverage -Xarch_device -mllvm=-conditional-counter-update -o main.o
 // RUN: %{cxx} main.o -o out/a %{link}
 // GPU: LLVM_PROFILE_FILE=none.profraw %a 0

@@ -3,6 +3,7 @@
 // where the copies are, and whether the counters themselves are unused.
 //
 // VARIANTS: preload archive
+// UNEQUAL: *: it reads where the copies of the counters are
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: for first in threads graph query; do DEVPROF_COUNTER_COPIES_MB=64 LLVM_PROFILE_FILE=$first.profraw %a $PROGRAM/module.cubin $first; done
 // GPU: DEVPROF_COUNTER_COPIES_MB=0 LLVM_PROFILE_FILE=none.profraw %a $PROGRAM/module.cubin threads

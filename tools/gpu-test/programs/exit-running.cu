@@ -2,6 +2,7 @@
 // DEVPROF_SYNC_MS, that is reported.
 //
 // VARIANTS: preload inject archive
+// UNEQUAL: sm_90.limit.profraw: flags in registers of a kernel that still runs are missing
 // GPU: for stream in null blocking nonblocking; do LLVM_PROFILE_FILE=$stream.profraw %a $stream 300; done
 // GPU: DEVPROF_SYNC_MS=200 LLVM_PROFILE_FILE=limit.profraw %a nonblocking 2000
 //

@@ -4,6 +4,7 @@
 // must stay 0. 50 rounds, each with a new library.
 //
 // VARIANTS: preload inject archive
+// UNEQUAL: *: it reads where the copies of the counters are
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: LLVM_PROFILE_FILE=copies.profraw %a $PROGRAM/module.cubin
 // GPU: CUDA_MODULE_LOADING=EAGER LLVM_PROFILE_FILE=eager.profraw %a $PROGRAM/module.cubin

@@ -3,6 +3,7 @@
 // their module, so their memory is used again.
 //
 // VARIANTS: plain+preload plain+archive
+// UNEQUAL: *: it reads where the copies of the counters are
 // RUN: %{module} module.cu -c -o out/module.cubin
 // GPU: LLVM_PROFILE_FILE=module.profraw %a $PROGRAM/module.cubin module 1000
 // GPU: LLVM_PROFILE_FILE=library.profraw %a $PROGRAM/module.cubin library 300

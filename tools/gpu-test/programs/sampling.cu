@@ -2,6 +2,7 @@
 // dimensions the grid has.
 //
 // VARIANTS: sampling O0+sampling sampling+rdc
+// UNEQUAL: *: it does not count all blocks
 // CHECK: sm_90.default.profraw: _Z4deepPi: [192]
 // Block 0 of 4; 0 and 8 of 16; 0, 8, 16, 24, 32, 40 of 45.
 // CHECK: sm_90.default.profraw: _Z4flatPi: [256]

@@ -2,6 +2,7 @@
 // other. A module that is linked with the program has another kernel. The first launch loads its module.
 //
 // VARIANTS: plain+preload
+// UNEQUAL: *: its trace tells modules apart by their numbers of registers, which depend on the kind of counters
 // REQUIRES: cupti
 // RUN: %{module} module.cu -DTIMES=1 -c -o out/1.cubin
 // RUN: %{module} module.cu -DTIMES=2 -c -o out/2.cubin

@@ -3,6 +3,7 @@
 // copies up, launches a kernel or a graph.
 //
 // VARIANTS: preload inject
+// UNEQUAL: *: it reads where the copies of the counters are
 // REQUIRES: cupti
 // RUN: %{cu} second.cu -fPIC -o second.o
 // RUN: %{cxx} second.o -shared -o out/libsecond.so %{link}
