@@ -11,7 +11,7 @@ use super::tables::{Kind, Op, Spec};
 impl Display for Inst {
     /// The text for a wave32, or a wave64 of gfx9. Use [`Inst::text`] for a wave64, in which lane masks are register pairs.
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        write(f, self, if self.arch.is_gfx9() { 64 } else { 32 })
+        write(f, self, self.arch.wave_size())
     }
 }
 
@@ -171,7 +171,7 @@ impl List<'_, '_> {
     /// A register, and its half if the operand is true16.
     fn register(&mut self, kind: Kind, operand: Operand, high: bool) -> fmt::Result {
         write_operand(self.f, self.inst, kind, operand, self.lanes)?;
-        let true16 = kind.is_true16() && !self.inst.arch.is_gfx9();
+        let true16 = kind.is_true16() && self.inst.arch.is_gfx11();
         if true16 && operand.as_vgpr().is_some() {
             self.f.write_str(if high { ".h" } else { ".l" })?;
         }
