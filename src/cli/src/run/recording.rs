@@ -1,4 +1,4 @@
-//! The trace of a run: what the program records, and what becomes of it after the run.
+//! The trace of a run: the settings of the program's trace, and its use after the run.
 
 use super::profiles::{absolute, check, is_fixed, scratch};
 use crate::console::{Console, Diagnostic};

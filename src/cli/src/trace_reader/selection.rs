@@ -173,7 +173,7 @@ mod tests {
         ] {
             assert_eq!(has("10ns..20ns", times), expected, "{times:?}");
         }
-        // What began before the trace.
+        // Records that began before the trace.
         assert!(has("..20ns", (90, 95)));
         assert!(!has("0ns..20ns", (90, 95)));
         assert!(has("10ns..", (u64::MAX, u64::MAX)));

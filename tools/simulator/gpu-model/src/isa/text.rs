@@ -526,7 +526,7 @@ fn message(f: &mut Formatter, imm: u16) -> fmt::Result {
     write!(f, "sendmsg(MSG_{name})")
 }
 
-/// The messages of a compute shader have no operation. Those of graphics are written as numbers.
+/// The messages of a compute shader have no operation. Messages of graphics are written as numbers.
 fn gfx9_message(f: &mut Formatter, imm: u16) -> fmt::Result {
     let name = match imm {
         1 => "INTERRUPT",
@@ -638,7 +638,7 @@ fn bits(f: &mut Formatter, name: &str, value: u8, count: usize) -> fmt::Result {
 
 fn vop3_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
     let sources = spec.present_sources().count_ones() as usize;
-    // The names of VGPRs include the half. Those of other sources do not.
+    // The names of VGPRs include the half. The names of other sources do not.
     let needs_op_sel =
         (0..sources).any(|i| inst.opsel >> i & 1 != 0 && inst.src[i].as_vgpr().is_none());
     if inst.arch.is_gfx9() {
