@@ -1,6 +1,6 @@
 // Sums a vector over all GPUs of one process with RCCL. It prints "communicators", then the number of wrong elements.
 //
-// The declarations are those of rccl.h, so that only librccl.so.1 is necessary.
+// The declarations are the same as in rccl.h, so that only librccl.so.1 is necessary.
 #include <cstdio>
 #include <hip/hip_runtime.h>
 #include <vector>

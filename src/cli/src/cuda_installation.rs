@@ -24,7 +24,7 @@ impl CudaInstallation {
     /// The installation that `CUDA_PATH` or `CUDA_HOME` names, or else where the `ptxas` in PATH is, or in a usual directory.
     ///
     /// # Errors
-    /// There is none, or the one that is named is not complete.
+    /// There is none, or the named installation is not complete.
     pub fn find() -> anyhow::Result<CudaInstallation> {
         let named = ["CUDA_PATH", "CUDA_HOME"].map(|name| (name, env::var_os(name)));
         let ptxas = find_in_path(OsStr::new("ptxas"));

@@ -34,6 +34,7 @@ mod run;
 mod run_log;
 mod stats;
 mod table;
+mod times;
 mod trace_reader;
 mod traces;
 

@@ -235,7 +235,7 @@ impl Llvm {
             Some(release) => {
                 format!("use LLVM {release}'s: apt-get install llvm-{release}, or --llvm DIR")
             }
-            None => "use the one of the clang that compiled the program: --llvm DIR".to_owned(),
+            None => "use the LLVM that belongs to the clang with which the program was compiled: --llvm DIR".to_owned(),
         };
         bail!(
             "no llvm-profdata reads raw profiles of version {raw}{searched} ({}); {advice}",

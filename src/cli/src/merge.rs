@@ -85,7 +85,7 @@ pub struct Output {
     pub path: PathBuf,
     /// Architectures of the profiles in it.
     pub archs: BTreeSet<Arch>,
-    /// The build ID of the code object or program whose profiles are in it, if it has only those of one.
+    /// The build ID of the code object or program whose profiles are in it, if all are of the same one.
     pub build_id: Option<String>,
     /// One of the files in it.
     pub first: PathBuf,

@@ -169,7 +169,7 @@ pub fn refused() -> Option<String> {
     ))
 }
 
-/// What a writer keeps of a demangled name. `None`: there is no name, or it would exceed a limit.
+/// The demangled name, as far as a writer keeps it. `None`: there is no name, or it would exceed a limit.
 fn limited<W: DemangleWrite + Default>(
     symbol: &Symbol<&str>,
     options: DemangleOptions,

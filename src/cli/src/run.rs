@@ -2,7 +2,6 @@
 
 mod child;
 mod links;
-mod milliseconds;
 mod model;
 mod next;
 mod preload;
@@ -19,6 +18,7 @@ use crate::locate::{Component, find_in_path};
 use crate::run_log::device_code;
 use crate::run_log::journal::Journal;
 use crate::run_log::saved;
+use crate::times;
 use anyhow::Context;
 use clap::Args;
 use model::Model;
@@ -52,10 +52,10 @@ pub struct Options {
     #[command(flatten)]
     model: model::Options,
     /// Also write profiles periodically, so that a crash loses at most the counts of this time: milliseconds, or 500ms, 5s, 2m
-    #[arg(long, value_name = "TIME", value_parser = milliseconds::positive)]
+    #[arg(long, value_name = "TIME", value_parser = times::positive_milliseconds)]
     snapshot: Option<u64>,
     /// How long to wait for running kernels when the program exits [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = milliseconds::any)]
+    #[arg(long, value_name = "TIME", value_parser = times::milliseconds)]
     sync: Option<u64>,
     /// Load this libdevprof.so instead of the installed one
     #[arg(

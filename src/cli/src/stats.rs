@@ -119,7 +119,7 @@ impl Options {
         Ok(())
     }
 
-    /// What to read of each file. Windows are relative to the start of the first trace.
+    /// The records to read from each file. Windows are relative to the start of the first trace.
     fn requests(&self, files: &[PathBuf]) -> anyhow::Result<Vec<Request<'_>>> {
         let (selection, naming) = (&self.selection, self.naming);
         if selection.windows() == 0 {

@@ -210,7 +210,7 @@ pub fn header_and_host(path: &Path) -> anyhow::Result<(Header, Option<String>)> 
     Ok((header, None))
 }
 
-/// What to take from a trace, and how to show it.
+/// The records to take from a trace, and how to show them.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub selection: &'a Selection,

@@ -78,8 +78,8 @@ fn names_of_files_need_not_be_utf_8() {
     assert_eq!(file["found"][0]["location"]["file"], "a\u{fffd}.co");
 }
 
-/// Runs the command on the file with limited memory. `temporary` is its directory for temporary files. Those of the
-/// readers have no names: nothing is left if the command is killed.
+/// Runs the command on the file with limited memory. `temporary` is its directory for temporary files. The
+/// readers' files have no names: nothing is left if the command is killed.
 fn run(hostile: &Hostile, file: &Path, temporary: &Path) -> Output {
     let dir = file.parent().unwrap().to_str().unwrap();
     let arguments = hostile.arguments.iter().map(|argument| {

@@ -19,7 +19,7 @@ typedef __UINT64_TYPE__ devprof_u64;
 struct devprof_counter_copies {
     devprof_u64 offset; // from a counter to its copy for unit 0 and partial waves (modulo 2^64)
     devprof_u32 stride; // bytes from one unit's copy to the next one's, if each unit has its own
-    devprof_u32 full;   // bytes from the counters of partial waves to those of full waves; 0 if there are no copies
+    devprof_u32 full;   // bytes from the counters of partial waves to the counters of full waves; 0 if there are no copies
     devprof_u32 mask;
     devprof_u32 last;   // the highest value of (unit & mask)
 };

@@ -15,7 +15,7 @@
 // A list has two words per counter. Counters, uniform counters and entries are at multiples of 8, so three bits are free:
 //
 //   counter - this entry
-//     bit 0: the last entry. Which lanes count: bit 1: those of the mask, bit 2: the other active ones, none: all active ones
+//     bit 0: the last entry. Which lanes count: bit 1: lanes in the mask, bit 2: active lanes outside it, none: all active lanes
 //   uniform counter - this entry, or 0 if there is none
 //     bits 0 to 2: the step, 1 to 7
 //
@@ -88,7 +88,7 @@ __devprof_count\wave:
     devprof_written \wave
     s_add_u32 s58, s58, s56
     s_addc_u32 s59, s59, s57
-    // How many lanes count: all, those of the mask, the others.
+    // The numbers of active lanes, of lanes in the mask, and of active lanes outside it.
     s_bcnt1_i32_\bits s74, \exec
     s_bcnt1_i32_\bits s75, \mask
     devprof_written \wave

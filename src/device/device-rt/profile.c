@@ -65,7 +65,7 @@ EXPORTED int __llvm_profile_runtime;
 // does not know it, all fields are 0: there are no copies.
 EXPORTED struct devprof_counter_copies __devprof_counter_copies;
 
-// What the updates in a function need to know about the copies.
+// The copy to which a wave adds.
 struct copy {
     uint64_t offset; // from a counter to where partial waves of this compute unit add
     uint32_t full;   // see devprof_counter_copies
@@ -183,7 +183,7 @@ DEVPROF_INLINE void add(global_byte *base, uint32_t offset, uint64_t sum) {
 }
 
 // Adds `step` for every active lane to `counter`: to a copy, or, if there are no copies, to the counter itself. Without
-// copies, full waves add to `uniform_counter`, too (with copies, the host computes it from those of full waves). A wave is
+// copies, full waves add to `uniform_counter`, too (with copies, the host computes it from the copies of full waves). A wave is
 // full if all of its lanes count. `counts`: this lane does. A lane that does not has the step 0.
 //
 // Each instruction counts here (tools/bench/README.md, "Counter updates on AMD GPUs"). The empty statements hide how a value
@@ -210,7 +210,7 @@ DEVPROF_INLINE CONVERGENT void count(uint64_t *counter, uint64_t *uniform_counte
     }
 }
 
-// What clang calls. A wave is full if no lane is disabled by a branch, and the block does not end within the wave.
+// Called by code that clang instruments. A wave is full if no lane is disabled by a branch, and the block does not end within the wave.
 CALLED void __llvm_profile_instrument_gpu(uint64_t *counter, uint64_t *uniform_counter, uint64_t step) {
     count(counter, uniform_counter, step, 1);
 }

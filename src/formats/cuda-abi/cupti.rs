@@ -310,7 +310,7 @@ pub type CUpti_CallbackFunc =
 functions! {
     /// Adds a subscriber.
     cuptiSubscribe(subscriber: *mut CUpti_SubscriberHandle, callback: CUpti_CallbackFunc, user: *mut c_void) -> CUptiResult;
-    /// Adds a subscriber with a name, and gives the name of the one that exists. Not in CUDA 12.
+    /// Adds a subscriber with a name. If there is one already, returns its name. Not in CUDA 12.
     cuptiSubscribe_v2(subscriber: *mut CUpti_SubscriberHandle, callback: CUpti_CallbackFunc, user: *mut c_void, parameters: *mut CUpti_SubscriberParams) -> CUptiResult;
     /// Removes a subscriber.
     cuptiUnsubscribe(subscriber: CUpti_SubscriberHandle) -> CUptiResult;

@@ -1,8 +1,8 @@
 //! The headers of CUDA's fat binaries: one header, and one entry after another, each with its own header. An entry is a
 //! cubin or PTX for one architecture, and can be compressed.
 //!
-//! NVIDIA does not document the format. The layout here was compared with what fatbinary of CUDA 12.4 and 13.0 writes and
-//! with what cuobjdump prints. Nothing is allocated, and nothing in a header is trusted.
+//! NVIDIA does not document the format. The layout here was compared with files of CUDA 12.4's and 13.0's fatbinary and
+//! with the output of cuobjdump. Nothing is allocated, and nothing in a header is trusted.
 
 #![no_std]
 #![forbid(unsafe_code)]

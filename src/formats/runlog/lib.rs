@@ -22,7 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What happened. Each variant's comment describes the text.
+/// The events. Each variant's comment describes the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// The runtime was loaded. Text: path of the program.

@@ -135,7 +135,7 @@ pub fn allow_waits(is_up: bool) {
     }
 }
 
-/// What to wait for in a queue.
+/// The next step of a wait for a queue.
 enum Step {
     /// Free space for the barrier packet.
     Submit,

@@ -38,7 +38,7 @@ pub unsafe fn install(core: *mut CoreApiPrefix, amd: *mut AmdExtPrefix) {
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
 }
 
-/// Hooks of the functions that reserve slots for packets. The calling thread is the one that writes the packets.
+/// Hooks of the functions that reserve slots for packets. The calling thread writes the packets.
 macro_rules! add_write_index {
     ($($name:ident = $function:ident,)*) => {$(
         unsafe extern "C" fn $name(queue: *const Queue, count: u64) -> u64 {
@@ -160,7 +160,7 @@ unsafe fn store(signal: SignalHandle, value: SignalValue, function: StoreSignal)
     }
 }
 
-/// Changes the value of a signal that is no doorbell.
+/// Changes the value of a signal that is not a doorbell.
 ///
 /// # Safety
 /// As for [`store`].

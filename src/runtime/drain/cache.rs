@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub struct Cache(IdMap<ExecutableId, IdMap<AgentId, Object>>);
 
-/// What an update has found.
+/// The code objects that an update has found.
 pub struct Discovered {
     /// Where code objects are loaded, in the loader's order.
     pub loaded: Vec<LoadedOn>,

@@ -12,7 +12,7 @@ pub struct LoadedOn {
     pub agent: AgentId,
 }
 
-/// What one executable has loaded on one agent.
+/// A code object that an executable has loaded on an agent.
 #[derive(Clone, Debug)]
 pub struct CodeObject {
     pub executable: ExecutableId,
@@ -109,7 +109,7 @@ pub fn tables(
     runtime.variables(executable, agent.id, is_table_name)
 }
 
-/// What is loaded on agents whose description could not be read.
+/// The code objects on agents whose description could not be read.
 fn on_unknown_agents(segments: &[Segment], unknown: &[(AgentId, Error)]) -> Vec<Unread> {
     let mut unread = Vec::<Unread>::new();
     for segment in segments {

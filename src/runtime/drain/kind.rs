@@ -1,4 +1,4 @@
-//! Which code objects a drain collects, and what may happen during it.
+//! The kinds of drains: which code objects a drain collects, and what may happen during it.
 
 use crate::gpu::runtime::{ExecutableId, IdMap, IdSet};
 
@@ -39,7 +39,7 @@ impl DrainKind {
 /// The states of executables that drains depend on.
 #[derive(Clone, Copy)]
 pub struct Executables<'a> {
-    /// The generation of each executable whose destruction will be observed. What drains have read of it stays valid.
+    /// The generation of each executable whose destruction will be observed. Its data that drains have read stays valid.
     pub observed: &'a IdMap<ExecutableId, u64>,
     /// Executables that a thread is destroying. They must not be accessed.
     pub destroying: &'a IdSet<ExecutableId>,

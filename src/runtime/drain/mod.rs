@@ -55,7 +55,7 @@ struct Copied {
 }
 
 impl DrainState {
-    /// An executable was destroyed. Its counts are kept, the copies of its counters are freed. `runtime`: the one that had
+    /// An executable was destroyed. Its counts are kept, the copies of its counters are freed. `runtime`: the runtime that had
     /// loaded it, if it is known.
     pub fn remove(&mut self, executable: ExecutableId, runtime: Option<&dyn Runtime>) {
         if let Some(runtime) = runtime {

@@ -193,7 +193,7 @@ unsafe extern "C" fn wrapped_symbol(handle: P, name: *const c_char, caller: P) -
         // devprof needs the driver's own functions.
         !loader::are_in_same_file(caller, find_next as *const _) && !settings().disabled
     });
-    // The program's search would find the functions that this library exports, even without a driver. Those of the driver
+    // The program's search would find the functions that this library exports, even without a driver. The driver's functions
     // come after them. (The next `dlsym` takes the caller of this function for the search: this library.)
     let (default, after_this) = (libc::RTLD_DEFAULT, libc::RTLD_NEXT);
     let is_search = handle == default || handle == after_this;

@@ -80,7 +80,7 @@ struct Error(i32);
 #[repr(transparent)]
 struct Number(i32);
 
-/// What a function of HIP returns.
+/// The result of a function of HIP.
 trait Returned: Sized {
     /// If HIP is not loaded.
     const WITHOUT_HIP: Self;

@@ -14,7 +14,7 @@
 //!
 //! The names are real in the builds of tools/build-runtime: [`hsa`] with the feature `interpose`, and [`hip`], [`cuda`],
 //! [`dlsym`] and [`exec`] with the feature `shared`. The archives must not define the latter, because their own calls would
-//! reach them. What an archive exports is listed in tools/build-runtime.
+//! reach them. tools/build-runtime lists the symbols that an archive exports.
 
 mod cuda;
 mod dlsym;

@@ -60,8 +60,8 @@ unsafe fn record(action: Action, value: u64, text: Text) {
     });
 }
 
-/// The function of roctx with this symbol. A library that was loaded since the last search may take the place of the one that
-/// was found.
+/// The function of roctx with this symbol. A library that was loaded since the last search may take the place of the earlier
+/// library.
 pub fn find(symbol: &CStr) -> Option<&'static Replaced> {
     let function = FUNCTIONS
         .iter()

@@ -181,7 +181,7 @@ pub struct Units {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     pub size: Option<u64>,
-    /// What no process has allocated.
+    /// Bytes that no process has allocated.
     pub free: Option<u64>,
 }
 

@@ -101,7 +101,7 @@ impl Registers {
     }
 }
 
-/// What is constant in all dispatches of a kernel.
+/// The properties that are the same in all dispatches of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {
     pub name: String,

@@ -74,7 +74,7 @@ static OWN_STREAMS: Mutex<Vec<(u32, u32)>> = Mutex::new(Vec::new());
 /// Why activities cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum Unrecorded {
-    #[error("this CUPTI (version {0}) is too old: use that of CUDA 11.8 or later")]
+    #[error("this CUPTI (version {0}) is too old: use the CUPTI of CUDA 11.8 or later")]
     TooOld(u32),
     #[error("{call} has failed: {result:?}")]
     Call {

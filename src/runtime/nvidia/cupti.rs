@@ -49,8 +49,8 @@ pub struct Cupti {
 /// The file names, the newest version first.
 const NAMES: &[&str] = &["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 
-/// The paths and names to try, in this order: the user's, the library that is already loaded, the one of the CUDA runtime
-/// in the process, in the toolkit that the environment names, the dynamic loader's, and in /usr/local.
+/// The paths and names to try, in this order: the user's path, the library that is already loaded, next to the CUDA
+/// runtime in the process, in the toolkit that the environment names, the dynamic loader's directories, and /usr/local.
 pub fn candidates() -> Vec<PathBuf> {
     if let Some(path) = &settings().cupti {
         return vec![path.into()];

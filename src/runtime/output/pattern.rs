@@ -15,7 +15,7 @@ pub struct Destination {
     pub path: PathBuf,
     /// The pattern has %m or %Nm: several processes add their counts to the file.
     pub merge: bool,
-    /// A warning if the name differs from what the pattern specifies.
+    /// A warning if the name differs from the pattern's meaning.
     pub warning: Option<&'static str>,
 }
 

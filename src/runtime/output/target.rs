@@ -1,4 +1,4 @@
-//! Which file name pattern applies: the one that LLVM's host runtime uses.
+//! The file name pattern that applies: LLVM's host runtime uses the same.
 
 use super::pattern::{
     DEFAULT, Destination, ObjectId, Substitutions, Token, expand, is_plain_name, is_valid, tokenize,
@@ -63,7 +63,7 @@ impl Target {
     /// calls `__llvm_profile_initialize_file`. It expands %p at that time; devprof expands it when a file is written.
     ///
     /// The runtime provides only the expanded name. Therefore devprof expands the patterns that the runtime may have
-    /// read, and uses the one that results in its name. If there is none, the program has set the name: devprof uses
+    /// read, and uses the pattern that results in its name. If there is none, the program has set the name: devprof uses
     /// that name. If it contains the program's signature, it is a file in a merge pool, and the signature is replaced
     /// with the code object's. (%p and %b in a name that the program sets stay expanded, and %c in it is not
     /// detected.)

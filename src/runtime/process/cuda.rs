@@ -2,7 +2,7 @@
 //!
 //! In a program that has preloaded the shared library, or is linked with it, the functions that the library wraps
 //! (`cuInit` is one) report the first use of CUDA. Otherwise the driver must load the library when it is initialized: it
-//! loads the one that CUDA_INJECTION64_PATH names, and calls its function `InitializeInjection`. devprof never sets that
+//! loads the library that CUDA_INJECTION64_PATH names, and calls its function `InitializeInjection`. devprof never sets that
 //! variable: all children would inherit it, also those that need it for another tool or cannot load the library. The
 //! driver cannot load an archive, so the archive begins to observe the driver when the program starts.
 

@@ -44,7 +44,7 @@ pub extern "C" fn at_exit() {
     });
 }
 
-/// Waits up to the rest of the time limit, which this instance and the one that leads share.
+/// Waits up to the rest of the time limit, which this instance shares with the leader.
 #[inline(never)]
 fn within_limit(wait: fn(Duration)) {
     let waiting = Waiting::begin();

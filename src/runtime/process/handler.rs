@@ -23,7 +23,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-/// What to do if the destruction of executables cannot be observed.
+/// The next step if the destruction of executables cannot be observed.
 const HOW_TO_OBSERVE: &str = "preload libdevprof.so (devprof run), or link with the flags of `devprof flags` and without hiding hsa_executable_freeze and hsa_executable_destroy (--exclude-libs, version scripts)";
 
 thread_local! {
@@ -39,7 +39,7 @@ fn log_code() {
     }
 }
 
-/// The process's exit handler. It sends requests.
+/// The exit handler of the process. Set at startup, because `exit` depends on this module.
 static EXIT_HANDLER: OnceLock<extern "C" fn()> = OnceLock::new();
 
 /// Sets the function that [`register_exit_handler`] registers.

@@ -15,7 +15,7 @@ pub struct Instance {
     version: u32,
     /// Not 0: this instance leads.
     leads: AtomicU32,
-    /// Not 0: a trace was requested, and this instance is the one that records it.
+    /// Not 0: a trace was requested, and this instance records it.
     traces: AtomicU32,
     /// Takes a [`Request`].
     handle: unsafe extern "C" fn(*const Request) -> u64,

@@ -185,7 +185,10 @@ impl State {
             generation,
             ..
         } = &mut self.executables;
-        observed.retain(|id, _| matches!(id, ExecutableId::Hsa(_)) || modules.contains(id));
+        observed.retain(|id, _| match id {
+            ExecutableId::Hsa(_) => true,
+            ExecutableId::Cuda(_) => modules.contains(id),
+        });
         for &module in modules {
             observed.entry(module).or_insert_with(|| {
                 *generation += 1;

@@ -28,7 +28,7 @@ static ANSWERED: AtomicU32 = AtomicU32::new(0);
 /// A request is for a drain that waits for running kernels.
 static WAITS_FOR_KERNELS: AtomicBool = AtomicBool::new(false);
 
-/// The data that a handler needs and cannot create: the longest time that it waits, and what it reports then.
+/// The data that a handler needs and cannot create: the longest time that it waits, and the message after that.
 struct Prepared {
     at_signal: (Duration, String),
     at_exec: (Duration, String),
@@ -82,7 +82,7 @@ pub fn install() {
     }
 }
 
-/// Makes the calling thread the one that answers requests.
+/// The calling thread answers requests from now on.
 pub fn set_answering_thread() {
     THREAD.store(threads::thread_id(), Ordering::SeqCst);
 }
@@ -112,7 +112,7 @@ pub fn release() {
     answer(REQUESTED.load(Ordering::SeqCst));
 }
 
-/// What is needed for a request, if the thread that answers exists. It cannot answer itself, and a forked child does not
+/// The data for a request, if the thread that answers exists. That thread cannot answer itself, and a forked child does not
 /// have it. Must not allocate, lock or panic.
 fn prepared() -> Option<&'static Prepared> {
     let process = PROCESS.load(Ordering::SeqCst);

@@ -7,7 +7,7 @@ use super::diagnostics;
 use crate::sys::threads::Uncancelled;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What an internal error may lose.
+/// The records or counts that an internal error may lose.
 #[derive(Clone, Copy)]
 pub enum Cost {
     Counters,

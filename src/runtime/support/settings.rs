@@ -28,7 +28,7 @@ pub struct Settings {
     pub cupti: Option<OsString>,
     /// HIP_VISIBLE_DEVICES, or else CUDA_VISIBLE_DEVICES: the GPUs that HIP uses.
     pub hip_devices: Option<OsString>,
-    /// What the trace records, and when.
+    /// The contents of the trace, and when it records.
     pub tracing: Tracing,
     /// LLVM_PROFILE_VERBOSE is set, to any value, as in LLVM.
     pub verbose: bool,
@@ -43,7 +43,7 @@ pub struct Settings {
     pub signals: bool,
 }
 
-/// What a trace records in addition to dispatches and the API calls that launch them, and when it records.
+/// The contents of a trace in addition to dispatches and the API calls that launch them, and when it records.
 #[derive(Clone, Debug, Default)]
 pub struct Tracing {
     /// DEVPROF_TRACE_API=1: all API calls of HIP or CUDA.

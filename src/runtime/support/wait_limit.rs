@@ -6,7 +6,7 @@ use super::settings::settings;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is left for the waits at the end of the process, nanoseconds.
+/// The time that is left for the waits at the end of the process, nanoseconds.
 static LEFT: AtomicU64 = AtomicU64::new(NOT_ENDING);
 /// The process does not end.
 const NOT_ENDING: u64 = u64::MAX;
@@ -43,7 +43,7 @@ pub fn is_used_up() -> bool {
 /// A wait. When it is dropped, its time counts.
 pub struct Waiting {
     start: Instant,
-    /// What was left when it began.
+    /// The time that was left when it began.
     pub limit: Duration,
 }
 

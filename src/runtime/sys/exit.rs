@@ -17,7 +17,7 @@ pub fn at_quick_exit(handler: extern "C" fn()) -> bool {
     at_quick_exit(handler) == 0
 }
 
-/// What runs at each fork: before it and after it in the parent, and in the child.
+/// The functions that run at each fork: before it and after it in the parent, and in the child.
 pub struct ForkHandlers {
     pub before: extern "C" fn(),
     pub in_parent: extern "C" fn(),

@@ -120,7 +120,7 @@ impl Variant {
     }
 }
 
-/// What the program printed.
+/// The numbers that the program printed.
 struct Run {
     /// Nanoseconds per launch.
     time: f64,

@@ -160,7 +160,7 @@ impl Program {
     }
 }
 
-/// What is loaded into the program.
+/// The tool that is loaded into the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Variant {
     NoTool,
@@ -191,7 +191,7 @@ struct Start {
     tool: &'static str,
     /// A trace, and its settings.
     trace: Option<&'static str>,
-    /// What the trace must have records of.
+    /// The type of the records that the trace must have.
     recorded: Option<Recorded>,
 }
 
@@ -246,7 +246,7 @@ enum Recorded {
     Markers,
 }
 
-/// What one run of a program printed, in nanoseconds, and the number of dispatches, calls or copies. When it was counted:
+/// The output of one run of a program: times in nanoseconds, and the number of dispatches, calls or copies. When it was counted:
 /// numbers for [`COUNTS`].
 type Times = [f64; 7];
 /// One of the times, or a sum.
@@ -469,7 +469,7 @@ fn median_of(title: &'static str, of: Variant, part: Part) -> Column {
     (title, Box::new(cell))
 }
 
-/// What `of` adds to `over`.
+/// The time that `of` adds to `over`.
 fn added(title: &'static str, of: Variant, over: Variant, part: Part) -> Column {
     let cell = move |row: &Measured| spread(row.added(of, over, part));
     (title, Box::new(cell))
@@ -597,7 +597,7 @@ fn copies_table(measured: &[Measured]) {
     table("CPU time, ns", Program::Copy, measured, &columns);
 }
 
-/// What recording adds to a call or a marker. `goal`: the most that it may add, in nanoseconds.
+/// The time that recording adds to a call or a marker. `goal`: the limit for it, in nanoseconds.
 fn added_table(program: Program, measured: &[Measured], goal: f64) {
     let devprof = program.complete_trace();
     let is_met = move |row: &Measured| {

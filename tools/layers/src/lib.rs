@@ -403,7 +403,7 @@ pub fn check(root: &str, layers: &str, pointers: &[&str]) {
     assert_eq!(
         function_pointers(&crate_),
         pointers,
-        "{root}: statics that hold a function pointer, and the ones that may"
+        "{root}: statics that hold a function pointer, and the statics that may"
     );
 }
 

@@ -36,7 +36,7 @@ fn the_runtime() {
 #[test]
 fn the_command_line() {
     let layers = "
-        color csv exit git names parallel paths progress readable
+        color csv exit git names parallel paths progress readable times
         console cuda_registers gpus llvm locate
         returns table traces
         clang cuda_installation outfile

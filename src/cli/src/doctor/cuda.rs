@@ -361,7 +361,7 @@ mod tests {
         let mut root = Root::new(&TOOLKIT);
         root.variables.push(("HSA_MODEL_LIB", "/model.so".into()));
         assert_eq!(root.check(), [""; 0]);
-        // The one of the ptxas in PATH, and one that is not complete.
+        // The installation of the ptxas in PATH, and an incomplete one.
         let found = Root::new(&["bin/ptxas", "include/cuda.h", "nvvm/libdevice/x"]).check();
         assert!(found[1].ends_with("installation , for clang"), "{found:?}");
         let found = Root::new(&TOOLKIT[..1]).check();

@@ -122,11 +122,28 @@ fn compiler(
     }
     if has_amd {
         findings.extend(device_libraries(&clang));
+        findings.extend(swap_over_call(&clang));
     }
     if clang.major >= OLDEST_WITH_PLUGINS {
         findings.extend(PLUGINS.map(|(name, purpose)| plugin(&clang, name, purpose)));
     }
     Ok(findings)
+}
+
+/// A defect of LLVM 23, which llvm-tests/peer/swap-over-call.test documents. Machine code does not show it: an instruction
+/// `v_swap_b32` after a call is also right if the function that is called returns a value in the register, and a code object
+/// does not contain the types of functions.
+fn swap_over_call(clang: &Clang) -> Option<Finding> {
+    const WITH_DEFECT: u32 = 23;
+    (clang.major == WITH_DEFECT).then(|| {
+        CLANG.warning(
+            format!(
+                "{}: LLVM {WITH_DEFECT} compiles some calls of device functions wrongly, with and without instrumentation (since llvm/llvm-project#192452): a variable may have another value after the call",
+                clang.path.display()
+            ),
+            "if a kernel's results are wrong, compile it with clang 22 (devprof flags --clang CLANG), or inline the functions that it calls",
+        )
+    })
 }
 
 /// devprof's plugins for clang, and what they are for.

@@ -141,7 +141,7 @@ struct State {
     gpu_suffix: String,
     /// The IDs of the names that have been written.
     names: HashMap<Rc<str>, u64>,
-    /// The IDs of the build IDs that were written: those of the texts in the trace.
+    /// The IDs of the build IDs that were written. A build ID has the ID of its text in the trace.
     build_ids: HashSet<u32>,
     /// Threads and GPUs whose tracks are described.
     threads: BTreeSet<u32>,

@@ -92,7 +92,7 @@ pub fn compare(path: &Path, select: &Select, report: &Report) -> anyhow::Result<
 }
 
 impl Earlier {
-    /// Leaves out the files that are not selected. The totals become those of the other files.
+    /// Leaves out the files that are not selected. The totals then contain only the other files.
     fn retain(&mut self, select: &Select) {
         let is_selected = |file: &EarlierFile| select.includes(&file.path, file.location());
         if self.files.iter().all(is_selected) {

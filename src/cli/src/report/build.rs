@@ -573,9 +573,9 @@ struct TracedKernel<'a> {
 
 /// The kernels of files that are not selected.
 struct Hidden<'a> {
-    /// Those of which no kernel with the same symbol is selected.
+    /// Symbols of hidden kernels, if no selected kernel has the same symbol.
     symbols: BTreeSet<&'a str>,
-    /// The code objects of the others, by symbol.
+    /// The code objects of the other hidden kernels, by symbol.
     code_objects: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 

@@ -121,7 +121,7 @@ pub fn markdown(bytes: &[u8]) {
     assert!(inside.is_some_and(|inside| !inside.contains(['`', '\n', '\r'])));
 }
 
-/// The sections of a code object. If the first byte is 0, the other bytes are those of `__llvm_covfun`.
+/// The sections of a code object. If the first byte is 0, the other bytes are the section `__llvm_covfun`.
 pub fn mapping(bytes: &[u8]) {
     if let [0, section @ ..] = bytes {
         let mut found = std::collections::HashMap::new();

@@ -62,7 +62,7 @@ pub struct Note {
     pub items: Vec<String>,
 }
 
-/// What a count is.
+/// The meaning of a count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountKind {
@@ -85,7 +85,7 @@ impl CountKind {
         }
     }
 
-    /// What is shown instead of a count.
+    /// The mark that is shown instead of a count.
     pub fn mark(self, count: u64) -> Option<&'static str> {
         (self == CountKind::Ran && count > 0).then_some("✓")
     }

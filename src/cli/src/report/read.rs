@@ -207,7 +207,7 @@ fn check_traces(traces: &mut [Trace], columns: &[ColumnData], notes: &mut Notes)
         return;
     }
     if !ids.is_empty() {
-        notes.warning("The traces have no kernel of the binaries’ code objects, whose build IDs differ: calls and times are those of kernels with the same names.");
+        notes.warning("The traces have no kernel of the binaries’ code objects, whose build IDs differ: calls and times are from kernels with the same names.");
     }
     traces.iter_mut().for_each(Trace::remove_build_ids);
 }

@@ -129,7 +129,7 @@ fn pattern(given: &OsStr) -> OsString {
     }
 }
 
-/// Whether a path is no pattern.
+/// Whether a path is not a pattern.
 pub fn is_fixed(path: &Path) -> bool {
     !path.as_os_str().as_bytes().contains(&b'%')
 }

@@ -1,11 +1,10 @@
-//! The trace of a run: what the program records, and what becomes of it after the run.
+//! The trace of a run: the settings of the program's trace, and its use after the run.
 
-use super::milliseconds;
 use super::profiles::{absolute, check, is_fixed, scratch};
 use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
 use crate::run_log::journal::Journal;
-use crate::{export, stats};
+use crate::{export, stats, times};
 use anyhow::Context;
 use clap::{ArgGroup, Args, Command};
 use std::ffi::{OsStr, OsString};
@@ -40,13 +39,13 @@ pub struct Options {
     #[arg(long, requires = "recording")]
     trace_stopped: bool,
     /// Start the recording this long after the program has initialized its GPU runtime: milliseconds, or 500ms, 5s, 2m
-    #[arg(long, value_name = "TIME", requires = "recording", value_parser = milliseconds::any)]
+    #[arg(long, value_name = "TIME", requires = "recording", value_parser = times::milliseconds)]
     trace_start_after: Option<u64>,
     /// Stop the recording this long after each start
-    #[arg(long, value_name = "TIME", requires = "recording", value_parser = milliseconds::positive)]
+    #[arg(long, value_name = "TIME", requires = "recording", value_parser = times::positive_milliseconds)]
     trace_duration: Option<u64>,
     /// Start the recording again this long after each start, until the program starts or stops it itself
-    #[arg(long, value_name = "TIME", requires = "trace_duration", value_parser = milliseconds::positive)]
+    #[arg(long, value_name = "TIME", requires = "trace_duration", value_parser = times::positive_milliseconds)]
     trace_every: Option<u64>,
 }
 

@@ -164,7 +164,7 @@ pub fn diagnostics(run: &Run, journal: &Journal) -> (Vec<Diagnostic>, bool) {
     (diagnostics, contents.is_ir_level)
 }
 
-/// What is missing from the profiles.
+/// The losses: counts that are missing from the profiles.
 fn losses(run: &Run, journal: &Journal, contents: &mut Contents) -> Vec<Diagnostic> {
     let mut losses = std::mem::take(&mut contents.errors);
     losses.extend(overwritten(journal));

@@ -1,6 +1,7 @@
 //! `--kernel`, `--exclude-kernel` and `--time`: the records that a command takes from a trace.
 
 use super::trace::{Record, Trace};
+use crate::times::nanoseconds;
 use clap::Args;
 use regex::Regex;
 use std::collections::HashMap;
@@ -79,26 +80,6 @@ impl FromStr for Window {
     }
 }
 
-/// The nanoseconds of a time with a unit, such as `1.5s`.
-fn nanoseconds(text: &str) -> Result<u64, String> {
-    let unit = text.find(|char: char| !char.is_ascii_digit() && char != '.');
-    let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
-    let scale = match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        "" => return Err(format!("{text} has no unit: add ns, us, ms, s, min or h")),
-        unit => return Err(format!("{unit} is not ns, us, ms, s, min or h")),
-    };
-    let number: f64 = number
-        .parse()
-        .map_err(|_| format!("{text} is not a time, such as 1.5s"))?;
-    Ok((number * scale).round() as u64)
-}
-
 /// Applies a [`Selection`] to the records of one trace.
 pub struct Filter<'a> {
     selection: &'a Selection,
@@ -164,11 +145,6 @@ mod tests {
             ),
             ("2.5us..", window(Some(2500), None)),
             ("..10ns", window(None, Some(10))),
-            (
-                "1min..1h",
-                window(Some(60_000_000_000), Some(3_600_000_000_000)),
-            ),
-            ("0s..1µs", window(Some(0), Some(1000))),
         ] {
             assert_eq!(text.parse::<Window>(), expected, "{text}");
         }
@@ -178,9 +154,6 @@ mod tests {
             ("2s..1s", "the second time must be later than the first"),
             ("1s..1s", "the second time must be later than the first"),
             ("1..2", "1 has no unit: add ns, us, ms, s, min or h"),
-            ("1x..", "x is not ns, us, ms, s, min or h"),
-            ("-1s..", "-1s is not ns, us, ms, s, min or h"),
-            ("1.2.3s..", "1.2.3s is not a time, such as 1.5s"),
         ] {
             assert_eq!(text.parse::<Window>(), Err(message.to_owned()), "{text}");
         }
@@ -200,7 +173,7 @@ mod tests {
         ] {
             assert_eq!(has("10ns..20ns", times), expected, "{times:?}");
         }
-        // What began before the trace.
+        // Records that began before the trace.
         assert!(has("..20ns", (90, 95)));
         assert!(!has("0ns..20ns", (90, 95)));
         assert!(has("10ns..", (u64::MAX, u64::MAX)));

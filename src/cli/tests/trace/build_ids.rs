@@ -72,7 +72,7 @@ fn kernels_of_one_name_have_a_row_for_each_code_object() {
     assert_eq!(ids, [FIRST, SECOND, SECOND]);
 }
 
-/// Only those of names that occur several times, as far as they are known, and as many characters as are needed.
+/// Only build IDs of names that occur several times, if they are known, and as many characters as are needed.
 #[test]
 fn tables_have_the_beginnings_of_build_ids() {
     let dir = written("build-ids-text", &trace(4242, &[1, 4, 5, 6]));

@@ -72,7 +72,7 @@ const GFX11: Encodings = Encodings {
 };
 
 impl Encodings {
-    /// Those of a processor, from gfx8 to gfx12.
+    /// The encodings of a processor, from gfx8 to gfx12.
     fn of(processor: &str) -> Option<&'static Encodings> {
         let is_one_of =
             |generations: &[&str]| generations.iter().any(|of| processor.starts_with(of));

@@ -31,7 +31,7 @@ impl Registry {
         of_executable.insert(at.agent, copies);
     }
 
-    /// Frees the copies of an executable that was destroyed. `runtime`: the one that had loaded it.
+    /// Frees the copies of an executable that was destroyed. `runtime`: the runtime that had loaded it.
     pub fn free(&mut self, executable: ExecutableId, runtime: &dyn Runtime) {
         for (agent, copies) in self.of.remove(&executable).into_iter().flatten() {
             runtime.free(copies.memory);

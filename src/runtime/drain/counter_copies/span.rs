@@ -112,7 +112,7 @@ impl CounterCopies {
         self.memory..self.memory + self.layout.size()
     }
 
-    /// What device code needs.
+    /// The values that device code reads.
     pub fn descriptor(&self) -> Descriptor {
         self.layout.descriptor(self.memory, self.start)
     }

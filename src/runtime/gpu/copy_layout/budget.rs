@@ -62,7 +62,7 @@ mod tests {
     fn later_code_objects_get_a_part_of_the_rest() {
         let after = |used| for_code_object(1024 * MIB, used * MIB, UNKNOWN) / MIB;
         assert_eq!([0, 256, 448, 1024, 2000].map(after), [256, 192, 144, 0, 0]);
-        // What the copies take is not free, but counts as if it were.
+        // The memory of the copies is not free, but counts as if it were.
         let after = |used| for_code_object(1024 * MIB, used * MIB, memory(65_536, 3200 - used));
         assert_eq!([0, 60, 100].map(after), [25 * MIB, 10 * MIB, 0]);
     }

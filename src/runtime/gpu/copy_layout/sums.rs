@@ -6,9 +6,9 @@ use crate::support::alloc::{self, OutOfMemory};
 /// The sums of all copies of a code object's counters, one number for each counter of a part.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// What waves counted in which not all lanes were active.
+    /// Counts of waves in which not all lanes were active.
     pub partial: Vec<u64>,
-    /// What full waves counted.
+    /// Counts of full waves.
     pub full: Vec<u64>,
 }
 

@@ -83,7 +83,7 @@ pub fn module_loaded(context: u64, number: u32, cubin: &[u8]) {
         return;
     };
     let id = image::id(cubin);
-    // The kernels of code that cannot be read, such as that of a later format, have no build ID.
+    // The kernels of code that cannot be read, for example in a later format, have no build ID.
     let kernels = image::kernels(cubin).unwrap_or_default();
     let mut modules = lock(&MODULES);
     modules.load(context, number, id, &kernels, clock::now());

@@ -31,8 +31,6 @@ pub struct Entry {
     pub signal: SignalHandle,
     /// The program's completion signal, which the packet completes and devprof watches.
     pub watch: Option<Watch>,
-    /// The result of `watch`, once the entry is complete.
-    pub watched: Option<Completed>,
     /// The program's completion signal, if it may have been replaced in this or another packet; 0 for none.
     pub program_signal: SignalHandle,
     /// Whether this is a kernel dispatch. Otherwise it is a packet that only reuses `program_signal`.
@@ -60,6 +58,15 @@ pub struct Entry {
     pub scratch: u32,
 }
 
+/// A packet that is complete.
+pub struct Complete {
+    /// The number of the entry, in the queue's order.
+    number: u64,
+    pub entry: Entry,
+    /// The result of the entry's watch.
+    pub watched: Option<Completed>,
+}
+
 /// The launching thread's side.
 pub struct LaunchSide {
     pub in_flight: Producer<Entry>,
@@ -80,9 +87,8 @@ pub struct CompletionSide {
     last_completed: Option<u64>,
     /// Signals in the pool, as far as known: those added whose entry was not popped yet.
     free_count: usize,
-    /// Buffers of `poll`, empty between two calls. They are kept so that a dispatch does not allocate.
-    complete: Vec<(u64, Entry)>,
-    entries: Vec<Entry>,
+    /// The buffer of `poll`, empty between two calls. It is kept so that a dispatch does not allocate.
+    complete: Vec<Complete>,
 }
 
 /// How many dispatches of a queue are polled at a time. Kernels without barrier bits may complete in any order; those
@@ -105,7 +111,6 @@ pub fn channel() -> (LaunchSide, CompletionSide) {
         last_completed: None,
         free_count: 0,
         complete: Vec::with_capacity(WINDOW),
-        entries: Vec::with_capacity(WINDOW),
     };
     (launching, completing)
 }
@@ -140,10 +145,13 @@ impl CompletionSide {
 
     /// Processes complete entries: `on_complete` gets each of them once, per call in the queue's order. It may
     /// read their signals only during the call. Returns the number of entries.
-    pub fn poll(&mut self, signals: &impl Signals, mut on_complete: impl FnMut(&[Entry])) -> usize {
+    pub fn poll(
+        &mut self,
+        signals: &impl Signals,
+        mut on_complete: impl FnMut(&[Complete]),
+    ) -> usize {
         let mut all = 0;
         let mut complete = std::mem::take(&mut self.complete);
-        let mut entries = std::mem::take(&mut self.entries);
         loop {
             while self.window.len() < WINDOW
                 && let Some(entry) = self.next_entry()
@@ -153,18 +161,16 @@ impl CompletionSide {
             }
             self.take_complete(signals, u64::MAX, &mut complete);
             // An earlier entry may have completed after the scan passed it, but before a later one that the scan found.
-            if let Some(last) = complete.last().map(|&(number, _)| number) {
+            if let Some(last) = complete.last().map(|packet| packet.number) {
                 self.take_complete(signals, last, &mut complete);
-                complete.sort_unstable_by_key(|&(number, _)| number);
+                complete.sort_unstable_by_key(|packet| packet.number);
             }
             if complete.is_empty() {
                 break;
             }
             all += complete.len();
-            entries.clear();
-            entries.extend(complete.iter().map(|&(_, entry)| entry));
-            on_complete(&entries);
-            for (number, entry) in complete.drain(..) {
+            on_complete(&complete);
+            for Complete { number, entry, .. } in complete.drain(..) {
                 // A watched signal does not prove that its dispatch is complete: the program may have changed it.
                 if entry.signal.0 == 0 {
                     continue;
@@ -178,27 +184,27 @@ impl CompletionSide {
             }
             self.recycle_held(signals);
         }
-        (self.complete, self.entries) = (complete, entries);
+        self.complete = complete;
         all
     }
 
     /// Moves the complete entries with numbers below `before` to `complete`.
-    fn take_complete(
-        &mut self,
-        signals: &impl Signals,
-        before: u64,
-        complete: &mut Vec<(u64, Entry)>,
-    ) {
-        self.window.retain(|&(number, mut entry)| {
+    fn take_complete(&mut self, signals: &impl Signals, before: u64, complete: &mut Vec<Complete>) {
+        self.window.retain(|&(number, entry)| {
             let mut pending = number >= before;
+            let mut watched = None;
             if !pending && entry.signal.0 != 0 {
                 pending = signals.value(entry.signal) > 0;
             } else if !pending && let Some(watch) = entry.watch {
-                entry.watched = signals.poll_watch(watch);
-                pending = entry.watched.is_none();
+                watched = signals.poll_watch(watch);
+                pending = watched.is_none();
             }
             if !pending {
-                complete.push((number, entry));
+                complete.push(Complete {
+                    number,
+                    entry,
+                    watched,
+                });
             }
             pending
         });
@@ -300,8 +306,8 @@ mod tests {
 
     fn taken(completing: &mut CompletionSide, signals: &Model) -> Vec<u64> {
         let mut taken = Vec::new();
-        completing.poll(signals, |entries| {
-            taken.extend(entries.iter().map(|entry| entry.signal.0));
+        completing.poll(signals, |complete| {
+            taken.extend(complete.iter().map(|packet| packet.entry.signal.0));
         });
         taken
     }
@@ -440,8 +446,8 @@ mod loom_tests {
             });
             let mut seen = Vec::new();
             let mut poll = |completing: &mut CompletionSide| {
-                completing.poll(&*signals, |entries| {
-                    seen.extend(entries.iter().map(|entry| entry.submit));
+                completing.poll(&*signals, |complete| {
+                    seen.extend(complete.iter().map(|packet| packet.entry.submit));
                 });
             };
             (0..polls).for_each(|_| poll(&mut completing));

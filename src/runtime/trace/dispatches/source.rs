@@ -2,7 +2,7 @@
 
 use super::capture::{self, Capture, Shared};
 use super::doorbells::{self, Doorbells};
-use super::in_flight::{Entry, channel};
+use super::in_flight::{Complete, Entry, channel};
 use super::kernel_addresses::KernelAddresses;
 use super::packet_origins;
 use super::queue::{HsaSignals, Queue};
@@ -271,10 +271,11 @@ fn record_completed(
     let agent = to.agents.get(queue.agent);
     let (index, agent_frequency) = (agent.index, agent.frequency);
     let frequency = to.frequency;
-    queue.completion_side.poll(&HsaSignals, |entries| {
+    queue.completion_side.poll(&HsaSignals, |complete| {
         let observed = clock::now();
-        for entry in entries {
-            let (raw, time) = reported_times(key, entry);
+        for packet in complete {
+            let entry = &packet.entry;
+            let (raw, time) = reported_times(key, packet);
             if entry.program_signal.0 != 0 {
                 signal_times.update(entry, time);
             }
@@ -321,16 +322,20 @@ fn record_unfinished(
 }
 
 /// A complete dispatch's times: ticks of the agent's clock, and HSA's translation to the system clock.
-fn reported_times(agent: AgentKey, entry: &Entry) -> (Option<DispatchTime>, Option<DispatchTime>) {
+fn reported_times(
+    agent: AgentKey,
+    packet: &Complete,
+) -> (Option<DispatchTime>, Option<DispatchTime>) {
     let AgentKey::Hsa(handle) = agent else {
         return (None, None);
     };
     let agent = AgentHandle(handle);
-    if entry.signal.0 != 0 {
-        let raw = signals::raw_time(entry.signal);
-        return (Some(raw), signals::dispatch_time(agent, entry.signal));
+    let signal = packet.entry.signal;
+    if signal.0 != 0 {
+        let raw = signals::raw_time(signal);
+        return (Some(raw), signals::dispatch_time(agent, signal));
     }
-    let raw = entry.watched.and_then(|watched| watched.time);
+    let raw = packet.watched.and_then(|watched| watched.time);
     (raw, raw.and_then(|raw| signals::system_time(agent, raw)))
 }
 

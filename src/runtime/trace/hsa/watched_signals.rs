@@ -180,12 +180,7 @@ pub trait ReadSignal {
 enum Phase {
     /// In the list of free slots, or owned by one thread.
     Free,
-    /// The launching thread is adding the slot to a bucket.
-    New,
-    /// Another thread submits a packet with the same signal, or changes it, while the launching thread adds the slot.
-    /// The launching thread gives up.
-    Shared,
-    /// In a bucket.
+    /// In a bucket, or about to be added to it.
     Watched,
     /// A hook is copying the signal's value and times.
     Capturing,
@@ -201,8 +196,6 @@ impl Phase {
     fn of(state: u64) -> Phase {
         let all = [
             Phase::Free,
-            Phase::New,
-            Phase::Shared,
             Phase::Watched,
             Phase::Capturing,
             Phase::Captured,
@@ -234,8 +227,6 @@ struct Slot {
     start: AtomicU64,
     /// In [`Phase::Captured`]: whether the times are known.
     is_known: AtomicU32,
-    /// Where the slot is in its bucket.
-    way: AtomicU32,
     /// [`Completed::raw`].
     raw_start: AtomicU64,
     raw_end: AtomicU64,
@@ -359,36 +350,31 @@ impl Table {
         let end = signals.raw_time(signal).end;
         slot.end.store(end, Ordering::Relaxed);
         let generation = (slot.state.load(Ordering::Relaxed) >> PHASE_BITS) + 1;
-        let new = generation << PHASE_BITS | Phase::New as u64;
-        slot.state.store(new, Ordering::Relaxed);
+        let watched = generation << PHASE_BITS | Phase::Watched as u64;
+        slot.state.store(watched, Ordering::Release);
         let bucket = self.bucket(signal);
         let entry = entry | u64::from(number);
-        let way = bucket.0.iter().position(|way| {
+        let is_added = bucket.0.iter().any(|way| {
             way.load(Ordering::Relaxed) == 0
                 && way
                     .compare_exchange(0, entry, Ordering::SeqCst, Ordering::Relaxed)
                     .is_ok()
         });
-        let Some(way) = way else {
-            self.free_slot(number);
+        if !is_added {
+            self.release(watch);
             self.changing(signals, signal);
             return None;
-        };
-        slot.way.store(way as u32, Ordering::Relaxed);
-        let watched = Phase::Watched.with_generation_of(new);
-        let mut is_shared = slot
-            .state
-            .compare_exchange(new, watched, Ordering::Release, Ordering::Relaxed)
-            .is_err();
-        // Of two threads that watch the same signal at the same time, at least one finds the other's entry: entries are
-        // added and read with sequentially consistent accesses, which loom does not model.
-        if cfg!(all(test, loom)) {
-            fence(Ordering::SeqCst);
         }
+        sequentially_consistent();
+        // Of two threads that watch the same signal at the same time, at least one finds the other's entry.
+        let mut is_shared = false;
         for other in self.slots_of(signal).filter(|&other| other != number) {
             is_shared |= self.capture(signals, other, signal, None);
         }
-        if is_shared {
+        // Otherwise another thread submits a packet with the same signal, or changes it. It may have found the slot in an
+        // entry of an earlier watch, before this one was added.
+        if is_shared || slot.state.load(Ordering::SeqCst) != watched {
+            self.remove_from_bucket(number, signal);
             self.release(watch);
             return None;
         }
@@ -435,7 +421,7 @@ impl Table {
         });
         self.being_read.0.store(0, Ordering::Release);
         if taken.is_some() {
-            self.remove_from_bucket(slot, signal);
+            self.remove_from_bucket(watch.0, signal);
             self.keep_freed(watch.0);
         }
         taken
@@ -457,9 +443,9 @@ impl Table {
                     .compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire);
             match change {
                 Ok(_) => {
-                    if matches!(phase, Phase::Watched | Phase::Shared) {
+                    if phase == Phase::Watched {
                         let signal = SignalHandle(slot.signal.load(Ordering::Relaxed));
-                        self.remove_from_bucket(slot, signal);
+                        self.remove_from_bucket(watch.0, signal);
                     }
                     if phase != Phase::Capturing {
                         self.push_free(watch.0, watch.0);
@@ -513,9 +499,11 @@ impl Table {
         }
     }
 
+    /// Adjacent signals have the same bucket: a program uses the signals of a pool in turn, and the completion thread has
+    /// written to the bucket's cache line meanwhile, so the launching thread waits for the line once for several signals.
     fn bucket(&self, signal: SignalHandle) -> &Bucket {
-        let hash = (signal.0 >> SIGNAL_ALIGNMENT_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        &self.buckets[hash as usize % BUCKETS]
+        let group = signal.0 as usize / (WAYS << SIGNAL_ALIGNMENT_BITS);
+        &self.buckets[(group ^ (group / BUCKETS)) % BUCKETS]
     }
 
     /// The slots in the signal's bucket that refer to it: the slot of its watch, and slots of earlier watches that a
@@ -564,24 +552,20 @@ impl Table {
         let slot = &self.slots[number as usize];
         let mut state = slot.state.load(Ordering::Acquire);
         let capturing = loop {
-            let next = match Phase::of(state) {
-                Phase::New => Phase::Shared,
-                Phase::Watched => Phase::Capturing,
-                _ => return false,
-            };
-            if slot.signal.load(Ordering::Relaxed) != signal.0 {
+            let is_watched = Phase::of(state) == Phase::Watched;
+            if !is_watched || slot.signal.load(Ordering::Relaxed) != signal.0 {
                 return false;
             }
-            let new = next.with_generation_of(state);
+            let new = Phase::Capturing.with_generation_of(state);
             let change =
                 slot.state
-                    .compare_exchange(state, new, Ordering::AcqRel, Ordering::Acquire);
+                    .compare_exchange(state, new, Ordering::SeqCst, Ordering::Acquire);
             match change {
-                Ok(_) if next == Phase::Shared => return true,
                 Ok(_) => break new,
                 Err(now) => state = now,
             }
         };
+        sequentially_consistent();
         // If `poll` reads a value that the program or the GPU writes after this call, its compare-and-swap fails.
         fence(Ordering::Release);
         let completed = self.read(signals, slot, signal, old);
@@ -594,7 +578,7 @@ impl Table {
         let DispatchTime { start, end } = time.unwrap_or_default();
         slot.start.store(start, Ordering::Relaxed);
         slot.end.store(end, Ordering::Relaxed);
-        self.remove_from_bucket(slot, signal);
+        self.remove_from_bucket(number, signal);
         let captured = Phase::Captured.with_generation_of(state);
         let is_abandoned = slot
             .state
@@ -606,10 +590,18 @@ impl Table {
         true
     }
 
-    /// Only called by the thread that ended the phase [`Phase::Watched`].
-    fn remove_from_bucket(&self, slot: &Slot, signal: SignalHandle) {
-        let way = slot.way.load(Ordering::Relaxed) as usize;
-        self.bucket(signal).0[way].store(0, Ordering::Release);
+    /// Removes a slot's entry, if it is there: a thread that captures a watch of an earlier entry may do so before the launching
+    /// thread has added the new one, which then removes it.
+    fn remove_from_bucket(&self, number: u32, signal: SignalHandle) {
+        let Some(entry) = word(signal).map(|word| word | u64::from(number)) else {
+            return;
+        };
+        for way in &self.bucket(signal).0 {
+            if way.load(Ordering::SeqCst) == entry {
+                // If this fails, another thread has removed the entry.
+                let _ = way.compare_exchange(entry, 0, Ordering::AcqRel, Ordering::Relaxed);
+            }
+        }
     }
 
     fn end_generation(&self, number: u32) {
@@ -683,6 +675,13 @@ impl Table {
                 Err(now) => head = now,
             }
         }
+    }
+}
+
+/// Entries and states are written, and then read, with sequentially consistent accesses. Loom models only such fences.
+fn sequentially_consistent() {
+    if cfg!(all(test, loom)) {
+        fence(Ordering::SeqCst);
     }
 }
 
@@ -837,6 +836,23 @@ mod tests {
     }
 
     #[test]
+    fn a_signal_whose_bucket_is_full_is_not_watched() {
+        let (table, model) = (Table::default(), Model::default());
+        model.value.set(1);
+        // Adjacent signals have one bucket, and these have the same one.
+        let group = (WAYS as u64) << SIGNAL_ALIGNMENT_BITS;
+        let signals = (1..=WAYS as u64 + 2).map(|n| SignalHandle(n * (BUCKETS as u64 + 1) * group));
+        let watches: Vec<_> = signals
+            .map(|signal| table.watch(&model, signal, Kind::Dispatch))
+            .collect();
+        assert!(watches[..WAYS].iter().all(Option::is_some));
+        assert_eq!(watches[WAYS..], [None; 2]);
+        let watches = watches.into_iter().flatten();
+        watches.for_each(|watch| table.release(watch));
+        assert_eq!(std::iter::from_fn(|| table.pop_free()).count(), SLOTS);
+    }
+
+    #[test]
     fn slots_and_buckets_are_reused() {
         let (table, model) = (Table::default(), Model::default());
         model.value.set(1);
@@ -845,8 +861,7 @@ mod tests {
             let watches: Vec<_> = (0..2 * SLOTS)
                 .filter_map(|number| table.watch(&model, signal(number), Kind::Dispatch))
                 .collect();
-            // Buckets may be full before.
-            assert!((SLOTS * 9 / 10..=SLOTS).contains(&watches.len()));
+            assert_eq!(watches.len(), SLOTS);
             watches.into_iter().for_each(|watch| table.release(watch));
         }
         let used = |bucket: &Bucket| bucket.0.iter().any(|way| way.load(Ordering::Relaxed) != 0);
@@ -1024,6 +1039,23 @@ mod loom_tests {
             let polled = (0..2).find_map(|_| table.poll(model, watch));
             program.join().unwrap();
             assert_eq!(polled.or_else(|| table.poll(model, watch)), time(1));
+        });
+    }
+
+    /// A thread changes the signal, and finds the entry of a watch that ends meanwhile. The next watch has the same signal and the
+    /// same slot.
+    #[test]
+    fn an_entry_of_an_earlier_watch_may_be_found() {
+        check(|| {
+            let shared = shared();
+            let (table, model) = (&shared.table, &shared.model);
+            let first = table.watch(model, SIGNAL, Kind::Dispatch).expect("a watch");
+            let other = spawn(&shared, |table, model| table.changing(model, SIGNAL));
+            table.release(first);
+            let second = table.watch(model, SIGNAL, Kind::Dispatch);
+            other.join().unwrap();
+            second.into_iter().for_each(|watch| table.release(watch));
+            assert_unused(table);
         });
     }
 

@@ -14,7 +14,7 @@ use cuda_abi::nvtx::*;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ids of ranges. Those of roctx, which count from 1, are different.
+/// Ids of ranges. The ids of roctx's ranges count from 1, so they are different.
 static LAST_RANGE: AtomicU64 = AtomicU64::new(1 << 40);
 
 type Domain = usize;

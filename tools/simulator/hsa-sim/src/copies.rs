@@ -32,7 +32,7 @@ pub struct Piece {
     pub size: usize,
 }
 
-/// What executes a copy, and where its times are.
+/// The executor of a copy, which decides where its times are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
     /// A copy engine. Its times are next to the `amd_signal_t` ([`copy_times`]).

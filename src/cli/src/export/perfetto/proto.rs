@@ -27,7 +27,7 @@ messages! {
         event_categories: Vec<Name> = 1 (message, repeated);
         event_names: Vec<Name> = 2 (message, repeated);
         debug_annotation_names: Vec<Name> = 3 (message, repeated);
-        // `InternedString`, whose fields are those of a name.
+        // `InternedString` has the same fields as a name.
         debug_annotation_string_values: Vec<Name> = 29 (message, repeated);
     }
 

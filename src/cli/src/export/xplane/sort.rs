@@ -48,7 +48,7 @@ pub const IS_UNFINISHED: u32 = 1;
 type Key = (u64, u64, Reverse<u64>);
 
 impl Event {
-    /// The order in which readers need events: an event comes before the ones that it contains.
+    /// The order in which readers need events: an event comes before the events that it contains.
     fn key(&self) -> Key {
         (self.line_index, self.start, Reverse(self.end))
     }

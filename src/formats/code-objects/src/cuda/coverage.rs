@@ -58,7 +58,7 @@ pub fn read(cubin: &Bytes) -> Result<Sections, Error> {
     }
     let total = symbols.iter().map(|symbol| symbol.size);
     let total = total.fold(0, u64::saturating_add);
-    // Symbols can share their bytes, so the size of the file is no limit.
+    // Symbols can share their bytes, so the size of the file does not limit them.
     if total > MAX_SIZE.min(cubin.size()) {
         let what = format!(
             "the symbols of the coverage mapping claim {total} bytes, but the cubin has {}",

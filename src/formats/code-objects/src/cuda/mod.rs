@@ -1,5 +1,5 @@
 //! CUDA's device code: fat binaries and the cubins in them. NVIDIA does not document these formats. The layouts here were
-//! compared with what ptxas and fatbinary of CUDA 12.4 and 13.0 write and with what cuobjdump prints.
+//! compared with files of CUDA 12.4's and 13.0's ptxas and fatbinary and with the output of cuobjdump.
 
 mod attributes;
 pub mod coverage;

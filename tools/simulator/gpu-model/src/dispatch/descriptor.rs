@@ -85,7 +85,7 @@ impl Descriptor {
             ));
         }
         let preload = ((preload & 127) as usize, u64::from(preload >> 7));
-        if preload.0 != 0 && !arch.is_gfx9() {
+        if preload.0 != 0 && arch.is_gfx11() {
             return Err(
                 "its descriptor preloads kernel arguments, which gfx11 does not support".into(),
             );
@@ -119,7 +119,7 @@ impl Descriptor {
                 | (rsrc1 >> 21 & 1) << 8
                 | (rsrc1 >> 23 & 1) << 9
                 | (rsrc1 >> 26 & 1) << 23,
-            wgp_mode: !arch.is_gfx9() && rsrc1 >> 29 & 1 == 1,
+            wgp_mode: arch.is_gfx11() && rsrc1 >> 29 & 1 == 1,
             properties,
             user_sgprs: (rsrc2 >> 1 & 31) as usize,
             preload,

@@ -9,7 +9,7 @@ use crate::isa::Architecture;
 use crate::memory::{Memory, View};
 use crate::wave::Wave;
 
-/// What one host thread needs to run waves.
+/// The state of a host thread that runs waves.
 pub struct Interpreter {
     pub memory: View,
     pub code: CodeCache,

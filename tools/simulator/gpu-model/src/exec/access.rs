@@ -119,7 +119,7 @@ pub enum Half {
     High,
 }
 
-/// What an instruction does at the address of one lane.
+/// The access of an instruction at the address of one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Loads one or two bytes.

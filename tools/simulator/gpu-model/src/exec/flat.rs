@@ -10,7 +10,7 @@ use crate::isa::{Architecture, Encoding, Inst, Kind, Op, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
 
-/// What an operation does (guide, "FLAT, scratch and global instructions"). An atomic operation is as wide as its result.
+/// The access of an operation (guide, "FLAT, scratch and global instructions"). An atomic operation is as wide as its result.
 fn access(inst: &Inst) -> Result<Access, Fault> {
     use Op::*;
     let narrow = |size, signed, half| Access::LoadNarrow { size, signed, half };

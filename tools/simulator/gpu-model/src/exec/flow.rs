@@ -1,6 +1,6 @@
 //! What a wave does after an instruction.
 
-/// What a wave does after an instruction.
+/// The next step of a wave after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Continue at the program counter.

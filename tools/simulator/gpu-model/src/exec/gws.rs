@@ -13,7 +13,7 @@ const RESOURCES: usize = 64;
 
 #[derive(Clone, Copy, Default)]
 struct Resource {
-    /// The number of waves that arrive before the one that releases all.
+    /// The number of waves that arrive before the wave that releases all.
     counter: u32,
     /// How often waves were released.
     releases: u64,

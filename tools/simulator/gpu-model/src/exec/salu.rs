@@ -589,7 +589,7 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
             false
         }
         // MSG_DEALLOC_VGPRS is a hint at the end of a kernel.
-        S_SENDMSG if inst.imm as u16 == 3 && !inst.arch.is_gfx9() => false,
+        S_SENDMSG if inst.imm as u16 == 3 && inst.arch.is_gfx11() => false,
         // llvm.debugtrap: without a debugger, AMD's trap handler continues after it.
         S_TRAP if inst.imm as u8 == 3 => false,
         S_TRAP => return Err(Fault::Trap(inst.imm as u8)),

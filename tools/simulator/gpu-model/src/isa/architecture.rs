@@ -41,6 +41,26 @@ impl Architecture {
     /// Whether it belongs to the GFX9 family: CDNA.
     #[inline]
     pub const fn is_gfx9(self) -> bool {
-        !matches!(self, Architecture::Gfx11)
+        match self {
+            Architecture::Gfx90a | Architecture::Gfx942 => true,
+            Architecture::Gfx11 => false,
+        }
+    }
+
+    /// Whether it belongs to the GFX11 family: RDNA3.
+    #[inline]
+    pub const fn is_gfx11(self) -> bool {
+        match self {
+            Architecture::Gfx11 => true,
+            Architecture::Gfx90a | Architecture::Gfx942 => false,
+        }
+    }
+
+    /// The number of lanes of a wave, unless a kernel says otherwise.
+    pub const fn wave_size(self) -> usize {
+        match self {
+            Architecture::Gfx11 => 32,
+            Architecture::Gfx90a | Architecture::Gfx942 => 64,
+        }
     }
 }

@@ -32,7 +32,7 @@ pub enum Part {
     Dword,
 }
 
-/// What happens to the other bits of the destination of SDWA.
+/// The effect of SDWA on the other bits of the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unused {
     Pad,

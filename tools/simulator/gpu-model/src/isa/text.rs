@@ -11,7 +11,7 @@ use super::tables::{Kind, Op, Spec};
 impl Display for Inst {
     /// The text for a wave32, or a wave64 of gfx9. Use [`Inst::text`] for a wave64, in which lane masks are register pairs.
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        write(f, self, if self.arch.is_gfx9() { 64 } else { 32 })
+        write(f, self, self.arch.wave_size())
     }
 }
 
@@ -171,7 +171,7 @@ impl List<'_, '_> {
     /// A register, and its half if the operand is true16.
     fn register(&mut self, kind: Kind, operand: Operand, high: bool) -> fmt::Result {
         write_operand(self.f, self.inst, kind, operand, self.lanes)?;
-        let true16 = kind.is_true16() && !self.inst.arch.is_gfx9();
+        let true16 = kind.is_true16() && self.inst.arch.is_gfx11();
         if true16 && operand.as_vgpr().is_some() {
             self.f.write_str(if high { ".h" } else { ".l" })?;
         }
@@ -526,7 +526,7 @@ fn message(f: &mut Formatter, imm: u16) -> fmt::Result {
     write!(f, "sendmsg(MSG_{name})")
 }
 
-/// The messages of a compute shader have no operation. Those of graphics are written as numbers.
+/// The messages of a compute shader have no operation. Messages of graphics are written as numbers.
 fn gfx9_message(f: &mut Formatter, imm: u16) -> fmt::Result {
     let name = match imm {
         1 => "INTERRUPT",
@@ -638,7 +638,7 @@ fn bits(f: &mut Formatter, name: &str, value: u8, count: usize) -> fmt::Result {
 
 fn vop3_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
     let sources = spec.present_sources().count_ones() as usize;
-    // The names of VGPRs include the half. Those of other sources do not.
+    // The names of VGPRs include the half. The names of other sources do not.
     let needs_op_sel =
         (0..sources).any(|i| inst.opsel >> i & 1 != 0 && inst.src[i].as_vgpr().is_none());
     if inst.arch.is_gfx9() {

@@ -97,7 +97,7 @@ impl Drop for SharedFile {
 }
 
 impl Location {
-    /// Opens the file of another process, or of this one. `None` if that process has ended, or if it is not the one that has
+    /// Opens the file of another process, or of this one. `None` if that process has ended, or if another process has
     /// made the file.
     pub fn open(&self) -> Option<File> {
         let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);

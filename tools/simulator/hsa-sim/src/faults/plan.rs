@@ -295,7 +295,7 @@ mod tests {
         ] {
             assert_eq!(error(text), (1, what.into()), "{text}");
         }
-        // What does not apply to the function.
+        // Actions that do not apply to the function.
         for (function, action, argument) in [
             ("hsa_signal_store_relaxed", "fail", "1"),
             ("hsa_memory_copy", "lie", "1"),

@@ -47,7 +47,7 @@ pub extern "C" fn hsa_sim_targets() -> *const c_char {
     NAMES.get_or_init(join).as_ptr()
 }
 
-/// What the GPUs have done between kernels since the process began ([`gaps`]): the number of gaps, then packets, waits,
+/// The work of the GPUs between kernels since the process began ([`gaps`]): the number of gaps, then packets, waits,
 /// acquire fences, release fences and signals in them.
 ///
 /// # Safety

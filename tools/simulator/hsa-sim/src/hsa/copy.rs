@@ -118,7 +118,7 @@ unsafe fn start(
     })
 }
 
-/// What copies between two agents, and through which cache. `by_kernel`: whether a kernel copies between two locations of a
+/// The executor of a copy between two agents, and the cache through which it copies. `by_kernel`: whether a kernel copies between two locations of a
 /// GPU. As in ROCr (`GpuAgent::GetBlitObject`).
 fn path(
     to: AgentHandle,

@@ -65,7 +65,7 @@ pub struct Memory {
     pub agents: Arc<Agents>,
 }
 
-/// What another process needs to attach memory of a GPU.
+/// The data with which another process attaches memory of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exported {
     pub location: Location,
@@ -200,7 +200,7 @@ impl Memory {
         }
     }
 
-    /// What another process needs to attach the allocation at `base`, of `size` bytes. An error if this is not the memory of
+    /// The data with which another process attaches the allocation at `base`, of `size` bytes. An error if this is not the memory of
     /// a GPU, or not its complete size.
     pub fn export(&self, base: usize, size: usize) -> Result<Exported, String> {
         let allocation = self.all.get(&base);

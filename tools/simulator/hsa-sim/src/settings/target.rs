@@ -91,11 +91,7 @@ impl Target {
 
     /// The default wave size.
     pub fn wave_size(&self) -> u32 {
-        if self.architecture().is_gfx9() {
-            64
-        } else {
-            32
-        }
+        self.architecture().wave_size() as u32
     }
 
     /// Whether its target ID has the features SRAMECC and XNACK.

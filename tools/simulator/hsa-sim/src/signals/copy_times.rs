@@ -6,7 +6,7 @@ use hsa_abi::SignalHandle;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// What a signal knows about the copy that was requested last with it while profiling was enabled.
+/// The copy that was requested last with a signal while profiling was enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyTimes {
     /// The times are ticks of the GPUs' clock, otherwise of the system's.
@@ -30,7 +30,7 @@ pub fn executed(signal: SignalHandle, start: u64, end: u64) {
     }
 }
 
-/// What is known about the last copy with this signal.
+/// The last copy with this signal.
 pub fn get(signal: SignalHandle) -> Option<CopyTimes> {
     locked(&TIMES).get(&signal.0).copied()
 }

@@ -174,7 +174,7 @@ impl<'a> Alu<'a> {
         buffer: &mut Lanes<u64>,
     ) -> Result<(), Fault> {
         // A 64-bit operand with DPP: only gfx9.
-        if self.has_dpp() && !self.inst.arch.is_gfx9() || self.high_half(i) {
+        if self.has_dpp() && self.inst.arch.is_gfx11() || self.high_half(i) {
             return Err(Fault::Unknown);
         }
         let Some(n) = self.src[i].as_vgpr() else {

@@ -242,7 +242,7 @@ fn every_vector_operation_is_modelled() {
     for op in Op::ALL.iter().filter(|op| name(**op).starts_with("V_")) {
         let mut inst = inst(*op);
         let spec = inst.spec;
-        let mut wave = wave(if inst.arch.is_gfx9() { 64 } else { 32 });
+        let mut wave = wave(inst.arch.wave_size());
         if spec.name.starts_with("V_CMP") || spec.name.starts_with("V_READ") {
             inst.dst = Operand(10);
         }
