@@ -982,7 +982,7 @@ private:
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
     void moveBehindBranches() {
-        MapVector<BasicBlock *, SmallVector<std::pair<Marked *, BasicBlock *>>> Moves;
+        MapVector<BasicBlock *, SmallVector<std::pair<Marked *, unsigned>>> Moves;
         SmallPtrSet<BasicBlock *, 16> Stay;
         for (Marked &Each : All) {
             auto *Branch = dyn_cast<CondBrInst>(Each.At->getTerminator());
@@ -992,21 +992,20 @@ private:
             if (!IsTrue && !areOpposite(Each.Condition, Branch->getCondition()))
                 continue;
             BasicBlock *Behind = Branch->getSuccessor(IsTrue ? 0 : 1);
-            Moves[Each.At].push_back({&Each, Behind});
+            Moves[Each.At].push_back({&Each, IsTrue ? 0 : 1});
             // Half of a select costs as much as all of it. A loop is left once.
             Loop *Inside = Loops.getLoopFor(Each.At);
-            if (Behind->getSinglePredecessor() != Each.At && !(Inside && !Inside->contains(Behind)))
+            bool IsExit = Inside && !Inside->contains(Behind);
+            if (Branch->getSuccessor(0) == Branch->getSuccessor(1) || (Behind->getSinglePredecessor() != Each.At && !IsExit))
                 Stay.insert(Each.At);
         }
         for (auto &[Block, Of] : Moves) {
             if (Stay.contains(Block))
                 continue;
-            DenseMap<BasicBlock *, BasicBlock *> Split;
-            for (auto [Each, Behind] : Of) {
-                BasicBlock *&To = Split[Behind];
-                if (!To)
-                    To = Behind->getSinglePredecessor() ? Behind : SplitEdge(Block, Behind, &Dominators, &Loops);
-                Each->At = To;
+            for (auto [Each, Successor] : Of) {
+                // Found here: to split an exit of a loop changes the branches of other exits.
+                BasicBlock *Behind = Block->getTerminator()->getSuccessor(Successor);
+                Each->At = Behind->getSinglePredecessor() ? Behind : SplitEdge(Block, Behind, &Dominators, &Loops);
                 Each->Condition = nullptr;
             }
         }
