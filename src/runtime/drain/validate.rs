@@ -132,18 +132,8 @@ pub fn bounds(
             unit: record,
         });
     }
-    for (part, range) in [
-        ("the counters", &bounds.counters),
-        ("the data records", &bounds.data),
-        ("the uniform counters", &bounds.uniform),
-    ] {
-        if !range.start.is_multiple_of(8) {
-            return Err(Defect::Unaligned {
-                part,
-                start: range.start,
-            });
-        }
-    }
+    is_aligned("the data records", &bounds.data)?;
+    is_aligned("the uniform counters", &bounds.uniform)?;
     if let Some(at) = bounds.version {
         let end = at
             .checked_add(8)
@@ -176,6 +166,15 @@ fn section(
     Ok(range)
 }
 
+fn is_aligned(part: &'static str, range: &Range<u64>) -> Result<(), Defect> {
+    let start = range.start;
+    if start.is_multiple_of(8) {
+        Ok(())
+    } else {
+        Err(Defect::Unaligned { part, start })
+    }
+}
+
 /// Validates the raw version, with its variant flags, against the layout and the size of the counters. `found`: the
 /// version in device memory; `None` for the oldest layout, which does not contain it. `records`: the bytes of the data records.
 pub fn version(bounds: &Bounds, found: Option<u64>, records: &[u8]) -> Result<u64, Defect> {
@@ -194,6 +193,10 @@ pub fn version(bounds: &Bounds, found: Option<u64>, records: &[u8]) -> Result<u6
         version |= BYTE_COVERAGE;
     }
     let counter = counter_size(version);
+    // Counters of one byte begin wherever the linker put them.
+    if counter == COUNTER {
+        is_aligned("the counters", &bounds.counters)?;
+    }
     for (part, range, unit) in [
         ("the counters", &bounds.counters, counter),
         ("the uniform counters", &bounds.uniform, COUNTER),
@@ -271,7 +274,7 @@ mod tests {
             (1, 0x2001),
             (2, 0x3000),
             (3, u64::MAX),
-            (2, 0x4001),
+            (4, 0x4061),
             (5, 0x40ef),
             (7, 0x4020),
             (8, 0x1ff9),
@@ -283,7 +286,7 @@ the names end before they begin (0x1100 to 0x10ff)
 the names at 0x1100 to 0x2001: outside the loaded segments
 the counters at 0x3000 to 0x4030: outside the loaded segments
 the counters at 0x4000 to 0xffffffffffffffff: outside the loaded segments
-the counters at 0x4001 are not aligned to 8 bytes
+the data records at 0x4061 are not aligned to 8 bytes
 the data records have 143 bytes, not a multiple of 72
 the uniform counters end before they begin (0x4030 to 0x4020)
 the raw version at 0x1ff9 to 0x2001: outside the loaded segments
@@ -330,8 +333,8 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
         let words = [
             0x1100,
             0x1121,
-            0x4000,
-            0x4006,
+            0x4001,
+            0x4007,
             0x4060,
             0x4060 + 2 * 64,
             0x10f8,
@@ -345,7 +348,7 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
             version(&bounds, Some(10), &bytes)
         };
         assert_eq!(records(3), Ok(10 | BYTE_COVERAGE));
-        assert!(matches!(records(1), Err(Defect::PartialEntry { .. })));
+        assert!(matches!(records(1), Err(Defect::Unaligned { .. })));
     }
 
     #[test]
