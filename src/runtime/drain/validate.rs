@@ -274,7 +274,7 @@ mod tests {
             (1, 0x2001),
             (2, 0x3000),
             (3, u64::MAX),
-            (4, 0x4061),
+            (6, 0x4031),
             (5, 0x40ef),
             (7, 0x4020),
             (8, 0x1ff9),
@@ -286,7 +286,7 @@ the names end before they begin (0x1100 to 0x10ff)
 the names at 0x1100 to 0x2001: outside the loaded segments
 the counters at 0x3000 to 0x4030: outside the loaded segments
 the counters at 0x4000 to 0xffffffffffffffff: outside the loaded segments
-the data records at 0x4061 are not aligned to 8 bytes
+the uniform counters at 0x4031 are not aligned to 8 bytes
 the data records have 143 bytes, not a multiple of 72
 the uniform counters end before they begin (0x4030 to 0x4020)
 the raw version at 0x1ff9 to 0x2001: outside the loaded segments
