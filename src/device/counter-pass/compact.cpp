@@ -397,10 +397,16 @@ private:
         Call->setMemoryEffects(MemoryEffects::inaccessibleMemOnly());
     }
 
-    // The address of a counter as a variable of the module and an offset. Null if there is no counter.
-    Constant *address(Constant *Pointer) {
+    // A counter as a variable of the module, or null, and an offset.
+    std::pair<Value *, uint64_t> variable(Constant *Pointer) {
         APInt Distance(64, 0);
         Value *Base = Pointer->stripAndAccumulateConstantOffsets(M.getDataLayout(), Distance, false);
+        return {Base, Distance.getZExtValue()};
+    }
+
+    // The address of a counter. Null if there is no counter.
+    Constant *address(Constant *Pointer) {
+        auto [Base, Distance] = variable(Pointer);
         if (isa<ConstantPointerNull>(Base))
             return nullptr;
         Constant *Start = ConstantExpr::getPtrToInt(cast<GlobalVariable>(Base), Long);
@@ -423,8 +429,10 @@ private:
 
         std::string Content;
         raw_string_ostream Out(Content);
-        for (Parts &Each : All)
-            Out << *Each.To.first << Each.Bits << Each.Step;
+        for (Parts &Each : All) {
+            auto [Base, Distance] = variable(Each.To.first);
+            Out << Base->getName() << ' ' << Distance << ' ' << Each.Bits << ' ' << Each.Step << '\n';
+        }
         std::string Name = ("__devprof_list_" + MD5::hash(arrayRefFromStringRef(Content)).digest()).str();
         if (GlobalVariable *Known = M.getNamedGlobal(Name))
             return Known;
@@ -582,28 +590,17 @@ struct CombineUpdates : PassInfoMixin<CombineUpdates> {
 };
 
 // Before functions are inlined.
-class PrepareUpdates : public PassInfoMixin<PrepareUpdates> {
+class MarkLarge : public PassInfoMixin<MarkLarge> {
 public:
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
-        Function *Called = M.getFunction(Update);
-        bool Changed = false;
-        if (Called && M.getTargetTriple().isAMDGCN() && Called->isDeclaration())
-            Changed = limitEffects(*Called);
-        if (Called && M.getTargetTriple().isNVPTX() && M.getFunction(AddList))
-            Changed = markLarge(M, *Called);
-        return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+        Function *Inlined = M.getFunction(Update);
+        if (!Inlined || !M.getTargetTriple().isNVPTX() || !M.getFunction(AddList) || !markLarge(M, *Inlined))
+            return PreservedAnalyses::all();
+        return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }
 
 private:
-    // Otherwise LLVM would load again after an update what it has loaded before.
-    static bool limitEffects(Function &Called) {
-        Called.setMemoryEffects(MemoryEffects::inaccessibleOrArgMemOnly());
-        Called.setDoesNotThrow();
-        Called.setWillReturn();
-        return true;
-    }
-
     // On NVIDIA GPUs, the device runtime is in the module. Updates of large kernels, and of the functions that these call, will be in
     // lists. All others are inlined.
     static bool markLarge(Module &M, Function &Inlined) {
@@ -616,7 +613,9 @@ private:
             return false;
         auto *Marker = cast<Function>(M.getOrInsertFunction(Listed, Inlined.getFunctionType()).getCallee());
         Marker->setConvergent();
-        limitEffects(*Marker);
+        Marker->setMemoryEffects(MemoryEffects::inaccessibleOrArgMemOnly());
+        Marker->setDoesNotThrow();
+        Marker->setWillReturn();
         for (size_t N = 0; N < Large.size(); N++)
             for (Instruction &I : instructions(*Large[N])) {
                 auto *Call = dyn_cast<CallBase>(&I);
@@ -656,7 +655,7 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
     return {LLVM_PLUGIN_API_VERSION, "devprof-compact", "1", [](PassBuilder &Builder) {
                 // Before anything is inlined.
                 Builder.registerPipelineEarlySimplificationEPCallback(
-                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(PrepareUpdates()); });
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(MarkLarge()); });
                 // Often, so that each function has its final shape before it is inlined into others.
                 Builder.registerPeepholeEPCallback(
                     [](FunctionPassManager &Passes, OptimizationLevel) { Passes.addPass(MoveUpdates()); });
