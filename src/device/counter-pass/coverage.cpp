@@ -887,6 +887,8 @@ private:
         for (Marked &Each : All)
             if (!isInWaiting(Each.Call->getParent()))
                 Kept.push_back(&Each);
+        for (const Marked *Each : Kept)
+            doNotPeel(Loops.getLoopFor(Each->Call->getParent()));
         SmallVector<Instruction *> Ends;
         for (BasicBlock &Block : F)
             if (isa<ReturnInst>(Block.getTerminator()))
@@ -978,6 +980,15 @@ private:
         for (Group &Each : AtMark)
             erase_if(Each, [&](const Marked *Mark) { return IsJoined(Mark->Of); });
         return Others;
+    }
+
+    // A mask is the same after the first iteration. LLVM would peel that off, and then, with one iteration less, not unroll the loop.
+    // (On AMD GPUs, peeled loops need fewer instructions.)
+    void doNotPeel(Loop *L) {
+        // Not less than LLVM's limit of peeled iterations, -unroll-peel-max-count.
+        constexpr unsigned Most = 7;
+        if (L && F.getParent()->getTargetTriple().isNVPTX())
+            addStringMetadataToLoop(L, "llvm.loop.peeled.count", Most);
     }
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
