@@ -42,12 +42,14 @@ def read(raw):
     if length > len(raw):
         raise ValueError(f"{len(raw)} bytes, {length} according to its header")
     lines.append(f"records {h['data']}")
+    if h["bitmap"]:
+        lines.append(f"bitmaps {h['bitmap']} bytes, then {h['padding_after_bitmap']}")
     for i in range(h["data"]):
         record = struct.unpack_from(RECORDS[number], raw, data + i * size)
         if number == 11:
-            _, _, counter_ptr, uniform_ptr, _, _, _, count, *_, wave_size, _ = record
+            _, _, counter_ptr, uniform_ptr, bitmap_ptr, _, _, count, *_, wave_size, bitmap_size = record
         else:
-            _, _, counter_ptr, _, _, _, count, *_ = record
+            _, _, counter_ptr, bitmap_ptr, _, _, count, *_, bitmap_size = record
         # A record's pointers are relative to the record; the deltas are the distances of the sections from the first
         # record.
         at = counters + counter_ptr - (h["counters_delta"] - i * size - (1 << 64 if h["counters_delta"] >> 63 else 0))
@@ -57,6 +59,10 @@ def read(raw):
             delta = h["uniform_counters_delta"]
             at = uniform + uniform_ptr - (delta - i * size - (1 << 64 if delta >> 63 else 0))
             line += f" uniform {list(struct.unpack_from(f'<{count}Q', raw, at))} wave size {wave_size}"
+        if bitmap_size:
+            delta = h["bitmap_delta"]
+            at = bitmap + bitmap_ptr - (delta - i * size - (1 << 64 if delta >> 63 else 0))
+            line += f" bitmap {raw[at : at + bitmap_size].hex()}"
         lines.append(line)
     return lines, all_counters, length
 

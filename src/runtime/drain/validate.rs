@@ -133,16 +133,10 @@ pub fn bounds(
         });
     }
     for (part, range) in [
-        ("the counters", &bounds.counters),
         ("the data records", &bounds.data),
         ("the uniform counters", &bounds.uniform),
     ] {
-        if !range.start.is_multiple_of(8) {
-            return Err(Defect::Unaligned {
-                part,
-                start: range.start,
-            });
-        }
+        check_aligned(part, range)?;
     }
     if let Some(at) = bounds.version {
         let end = at
@@ -155,6 +149,14 @@ pub fn bounds(
         })?;
     }
     Ok(bounds)
+}
+
+fn check_aligned(part: &'static str, range: &Range<u64>) -> Result<(), Defect> {
+    let start = range.start;
+    if start.is_multiple_of(8) {
+        return Ok(());
+    }
+    Err(Defect::Unaligned { part, start })
 }
 
 fn section(
@@ -194,6 +196,10 @@ pub fn version(bounds: &Bounds, found: Option<u64>, records: &[u8]) -> Result<u6
         version |= BYTE_COVERAGE;
     }
     let counter = counter_size(version);
+    // Counters of one byte follow the bitmaps, which have any size.
+    if counter == COUNTER {
+        check_aligned("the counters", &bounds.counters)?;
+    }
     for (part, range, unit) in [
         ("the counters", &bounds.counters, counter),
         ("the uniform counters", &bounds.uniform, COUNTER),
@@ -334,7 +340,7 @@ mod tests {
             (1, 0x2001),
             (2, 0x3000),
             (3, u64::MAX),
-            (2, 0x4001),
+            (6, 0x4031),
             (5, 0x40ef),
             (7, 0x4020),
             (8, 0x1ff9),
@@ -346,7 +352,7 @@ the names end before they begin (0x1100 to 0x10ff)
 the names at 0x1100 to 0x2001: outside the loaded segments
 the counters at 0x3000 to 0x4030: outside the loaded segments
 the counters at 0x4000 to 0xffffffffffffffff: outside the loaded segments
-the counters at 0x4001 are not aligned to 8 bytes
+the uniform counters at 0x4031 are not aligned to 8 bytes
 the data records have 143 bytes, not a multiple of 72
 the uniform counters end before they begin (0x4030 to 0x4020)
 the raw version at 0x1ff9 to 0x2001: outside the loaded segments
@@ -398,6 +404,20 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
             bitmaps.range
         };
         found.into_iter().map(range).collect()
+    }
+
+    #[test]
+    fn counters_are_aligned_unless_they_are_bytes() {
+        let mut words = valid();
+        words[2] = 0x4001;
+        let bounds = bounds(TableLayout::Uniform, &bytes(&words), SEGMENTS).unwrap();
+        let unaligned = Defect::Unaligned {
+            part: "the counters",
+            start: 0x4001,
+        };
+        assert_eq!(version(&bounds, Some(11), &[]), Err(unaligned));
+        let flags = 11 | BYTE_COVERAGE;
+        assert_eq!(version(&bounds, Some(flags), &[]), Ok(flags));
     }
 
     #[test]
@@ -488,6 +508,7 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
             (11 | 1 << 56, Ok(11 | 1 << 56)),
             (10, other(10)),
             (12, other(12)),
+            (11 | BYTE_COVERAGE, Ok(11 | BYTE_COVERAGE)),
             (11 | 1 << 63, Err(Defect::Variant("temporal".into()))),
             (11 | 1 << 40, Err(Defect::Variant("flag 40".into()))),
         ] {

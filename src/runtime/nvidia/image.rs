@@ -542,12 +542,17 @@ pub mod tests {
         let [_, counters, records, uniform] = bounds(image);
         assert_eq!(records.end, image.base + image.head.len() as u64);
         assert_eq!(records.end, counters.start);
+        let mut bitmaps = image.counters.iter().skip_while(|of| !is_bitmap(of));
+        let end = bitmaps
+            .next()
+            .map_or(image.range().end, |of| of.range.start);
+        assert!(bitmaps.all(is_bitmap));
         if image.counter == COUNTER {
             assert_eq!(counters.end, uniform.start);
-            assert_eq!(uniform.end, image.range().end);
+            assert_eq!(uniform.end, end);
         } else {
             assert_eq!(uniform, records.end..records.end);
-            assert_eq!(counters.end, image.range().end);
+            assert_eq!(counters.end, end);
         }
         let mut next = records.end;
         for counters in &image.counters {
@@ -565,6 +570,16 @@ pub mod tests {
             assert_eq!(suffix(&variable.symbol, COUNTERS), suffix(&name, RECORD));
             let size = variable.range.end - variable.range.start;
             assert_eq!(size, u64::from(record.num_counters.get()) * image.counter);
+            let size = u64::from(record.num_bitmap_bytes.get());
+            if size > 0 && record.bitmap_ptr != 0 {
+                let start = address.wrapping_add(record.bitmap_ptr.get());
+                let variable = image.counters.iter().find(|of| of.range.start == start);
+                let variable = variable.expect("the bitmap of the record");
+                assert_eq!(suffix(&variable.symbol, BITMAP), suffix(&name, RECORD));
+                assert_eq!(variable.range, start..start + size);
+            } else {
+                assert_eq!(record.bitmap_ptr, 0);
+            }
         }
     }
 
@@ -593,6 +608,42 @@ pub mod tests {
         assert!(!covered.counters.iter().any(uniform));
     }
 
+    #[test]
+    fn bitmaps_follow_the_counters() {
+        let image = read(&read_fixture("decided.cubin"), BASE).unwrap();
+        let image = image.expect("instrumented");
+        check(&image);
+        let bitmaps = image.counters.iter().filter(|of| is_bitmap(of));
+        let names: Vec<_> = bitmaps.map(|of| of.symbol.as_c_str()).collect();
+        assert_eq!(names, [c"__profbm__Z4bothjj", c"__profbm_decide"]);
+        let sizes: Vec<_> = image
+            .records()
+            .map(|(name, record)| (name, record.num_bitmap_bytes.get()))
+            .collect();
+        let expected = [
+            (c"__profd__Z4bothjj", 1),
+            (c"__profd_decide", 1),
+            (c"__profd_plain", 0),
+        ];
+        assert_eq!(sizes, expected.map(|(name, size)| (name.to_owned(), size)));
+    }
+
+    /// The drain finds that the pointer is not valid, and reports it.
+    #[test]
+    fn a_record_without_its_bitmap_has_no_pointer() {
+        let mut cubin = read_fixture("decided.cubin");
+        let name = b"__profbm_decide\0";
+        let at = cubin.windows(name.len()).position(|bytes| bytes == name);
+        cubin[at.expect("the symbol's name")] = b'x';
+        let image = read(&cubin, BASE).unwrap().expect("instrumented");
+        check(&image);
+        let (_, record) = image.records().nth(1).unwrap();
+        assert_eq!(
+            (record.bitmap_ptr.get(), record.num_bitmap_bytes.get()),
+            (0, 1)
+        );
+    }
+
     /// Only the symbols are read: names in other parts of the file do not count.
     #[test]
     fn a_cubin_is_instrumented_if_its_symbols_are() {
@@ -607,7 +658,7 @@ pub mod tests {
     /// Whatever is damaged: an error, or an image whose parts fit together.
     #[test]
     fn damaged_cubins_do_no_harm() {
-        for name in ["counted.cubin", "covered.cubin"] {
+        for name in ["counted.cubin", "covered.cubin", "decided.cubin"] {
             damage(&read_fixture(name));
         }
     }
