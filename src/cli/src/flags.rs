@@ -286,6 +286,11 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
         (true, true) => scoped(options, &["-fprofile-instr-generate"]),
         (false, _) => scoped(options, &["-fprofile-generate"]),
     };
+    if options.mcdc && options.only_ran() && raw_version < 11 {
+        return Err(usage(format!(
+            "--mcdc needs --coverage=counts with {clang}, which records no decisions with flags"
+        )));
+    }
     if options.mcdc && !options.link {
         flags.extend(scoped(options, &["-fcoverage-mcdc"]));
     }

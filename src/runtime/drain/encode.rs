@@ -616,8 +616,7 @@ mod tests {
             let total = 1 + random(40);
             let entry = |random: &mut dyn FnMut(u64) -> u64| match unit {
                 1 => vec![if random(2) == 0 { 0 } else { 0xff }],
-                // LLVM reserves the largest values.
-                _ => random(1 << 62).to_le_bytes().to_vec(),
+                _ => random(profraw::counts::MAX_COUNT).to_le_bytes().to_vec(),
             };
             let counters: Vec<u8> = (0..total).flat_map(|_| entry(&mut random)).collect();
             let count = if format.has_uniform { total } else { 0 };
@@ -725,7 +724,9 @@ mod tests {
             {
                 let lines = functions.iter().zip(&expected);
                 let mut lines: Vec<_> = lines
-                    .map(|(name, record)| format!("{name}: {:?}\n", record.counters))
+                    .map(|(name, record)| {
+                        format!("{name}: {:?} {:?}\n", record.counters, record.bitmap)
+                    })
                     .collect();
                 lines.sort();
                 let file = dir.join(format!("{round}.raw{}", format.version));

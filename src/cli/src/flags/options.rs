@@ -50,7 +50,7 @@ pub struct Options {
     /// Also record which combinations of conditions decisions had (MC/DC)
     ///
     /// llvm-cov shows them (`--show-mcdc`).
-    #[arg(long, requires = "coverage")]
+    #[arg(long, conflicts_with_all = ["pgo_generate", "pgo_use"])]
     pub mcdc: bool,
     /// Count in registers in loops, and add to the counters when a loop ends: the same counts with fewer memory accesses
     ///
