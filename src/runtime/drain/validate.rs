@@ -394,14 +394,14 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
         }
     }
 
-    /// The ranges of the bitmaps, of which the offsets follow from their sizes.
-    fn ranges(bounds: &Bounds, records: &[u8], segments: &[Range<u64>]) -> Vec<Range<u64>> {
+    /// The starts and ends of the bitmaps, of which the offsets follow from their sizes.
+    fn ranges(bounds: &Bounds, records: &[u8], segments: &[Range<u64>]) -> Vec<(u64, u64)> {
         let mut offset = 0;
         let found = bitmaps(bounds, records, segments).unwrap();
         let range = |bitmaps: Bitmaps| {
             assert_eq!(bitmaps.offset, offset);
             offset += bitmaps.range.end - bitmaps.range.start;
-            bitmaps.range
+            (bitmaps.range.start, bitmaps.range.end)
         };
         found.into_iter().map(range).collect()
     }
@@ -427,21 +427,21 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
         for (given, found) in [
             ([(0x4010, 0), (0x4020, 0)], vec![]),
             // After all sections, in one range and in two; the same one twice.
-            ([(0x4103, 5), (0x4100, 3)], vec![0x4100..0x4108]),
+            ([(0x4103, 5), (0x4100, 3)], vec![(0x4100, 0x4108)]),
             (
                 [(0x4110, 5), (0x4100, 3)],
-                vec![0x4100..0x4103, 0x4110..0x4115],
+                vec![(0x4100, 0x4103), (0x4110, 0x4115)],
             ),
-            ([(0x4100, 3), (0x4100, 3)], vec![0x4100..0x4103]),
+            ([(0x4100, 3), (0x4100, 3)], vec![(0x4100, 0x4103)]),
             // Outside the segments, or in two.
-            ([(0x4fff, 2), (0x1fff, 1)], vec![0x1fff..0x2000]),
+            ([(0x4fff, 2), (0x1fff, 1)], vec![(0x1fff, 0x2000)]),
             ([(0x3000, 1), (u64::MAX, 1)], vec![]),
-            ([(0x4100, u32::MAX), (0x1000, 0xf8)], vec![0x1000..0x10f8]),
+            ([(0x4100, u32::MAX), (0x1000, 0xf8)], vec![(0x1000, 0x10f8)]),
             // In the raw version, the names, the counters, the records, the uniform counters.
             ([(0x10ff, 1), (0x10f0, 9)], vec![]),
             ([(0x1120, 1), (0x4000, 1)], vec![]),
             ([(0x40ef, 2), (0x4058, 8)], vec![]),
-            ([(0x3fff, 0x101), (0x40f0, 1)], vec![0x40f0..0x40f1]),
+            ([(0x3fff, 0x101), (0x40f0, 1)], vec![(0x40f0, 0x40f1)]),
         ] {
             let mut records = [0; 2 * 72];
             for (n, (address, size)) in given.into_iter().enumerate() {
@@ -467,7 +467,7 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
         }
         assert_eq!(
             ranges(&bounds, &records, &segments),
-            [0x40f8..0x4100, 0x4100..0x4108]
+            [(0x40f8, 0x4100), (0x4100, 0x4108)]
         );
     }
 
