@@ -78,6 +78,10 @@ KINDS = {
     # The first record: the counter pointer at 16, the number of counters at 56.
     "counter-pointer": lambda m: m.patch("__llvm_prf_data", 16, "<q", 1 << 40),
     "counter-number": lambda m: m.patch("__llvm_prf_data", 56, "<I", 0x40000000),
+    # Its bitmap: the pointer at 32, the size at 68. A bitmap that is in the records.
+    "bitmap-pointer": lambda m: m.patch("__llvm_prf_data", 32, "<q", 1 << 40),
+    "bitmap-size": lambda m: m.patch("__llvm_prf_data", 68, "<I", 0x40000000),
+    "bitmap-in-records": lambda m: m.patch("__llvm_prf_data", 32, "<q", 16),
     # Two sizes come before the bytes; the second is 0, which means that they are not compressed.
     "not-utf8": lambda m: m.patch("__llvm_prf_names", 0, "3s", b"\x01\x00\xff"),
     "names-size": lambda m: m.patch("__llvm_prf_names", 0, "2s", b"\x7f\x7f"),

@@ -17,7 +17,7 @@ BYTE_COVERAGE = 1 << 60
 
 def parse(raw):
     """The profile at the start of raw: the version with its flags, the binary ids, the records, and the length. A record has the
-    hash of its function's name, the function's hash, and its counters; for version 11 also uniform counters and the wave size."""
+    hash of its function's name, the function's hash, its counters, for version 11 uniform counters and the wave size, and its bitmap."""
     if len(raw) < 16 or struct.unpack_from("<Q", raw)[0] != 0xFF6C70726F667281:
         raise ValueError("not a 64-bit raw profile")
     version = struct.unpack_from("<Q", raw, 8)[0]
@@ -54,12 +54,14 @@ def parse(raw):
     for i in range(h["data"]):
         record = struct.unpack_from(RECORDS[number], raw, data + i * size)
         name, hash, counter_ptr = record[:3]
-        count, uniform_counters, wave_size = record[6], None, None
+        bitmap_ptr, count, uniform_counters, wave_size = record[3], record[6], None, None
         if number == 11:
-            uniform_ptr, count, wave_size = record[3], record[7], record[-2]
+            uniform_ptr, bitmap_ptr, count, wave_size = record[3], record[4], record[7], record[-2]
             # With byte coverage there may be none.
             uniform_counters = values(uniform, uniform_ptr, h["uniform_counters_delta"], count, "Q") if h["uniform_counters"] else []
-        records.append((name, hash, values(counters, counter_ptr, h["counters_delta"], count, code), uniform_counters, wave_size))
+        own = values(counters, counter_ptr, h["counters_delta"], count, code)
+        bits = bytes(values(bitmap, bitmap_ptr, h["bitmap_delta"], record[-1], "B")) if record[-1] else b""
+        records.append((name, hash, own, uniform_counters, wave_size, bits))
     return version, binary_ids, records, length
 
 
@@ -69,9 +71,15 @@ def read(raw):
     lines = [f"version {version & 0xFFFFFFFF} flags {version >> 32 << 32:#x}"]
     lines += [f"binary id {id.hex()}" for id in binary_ids]
     lines.append(f"records {len(records)}")
-    for i, (_, _, counters, uniform, wave_size) in enumerate(records):
+    fields = HEADERS[version & 0xFFFFFFFF].split()
+    bitmaps, padding = struct.unpack_from("<2Q", raw, 8 * fields.index("bitmap"))
+    if bitmaps:
+        lines.append(f"bitmaps {bitmaps} bytes, then {padding}")
+    for i, (_, _, counters, uniform, wave_size, bitmap) in enumerate(records):
         line = f"record {i}: counters {counters}"
-        lines.append(line if uniform is None else f"{line} uniform {uniform} wave size {wave_size}")
+        if uniform is not None:
+            line += f" uniform {uniform} wave size {wave_size}"
+        lines.append(f"{line} bitmap {bitmap.hex()}" if bitmap else line)
     return lines, [record[2] for record in records], length
 
 

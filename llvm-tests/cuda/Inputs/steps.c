@@ -35,7 +35,7 @@
 // The fake driver's own.
 #define FAKES(f)                                                                                                   \
     f(fake_context, (void **, int)) f(fake_load, (const char *)) f(fake_unload, (void *))                          \
-    f(fake_count, (void *, const char *, int, uint64_t)) f(fake_cover, (void *, const char *, int)) f(fake_run, (int)) f(fake_busy, (void)) f(fake_await, (void)) \
+    f(fake_count, (void *, const char *, int, uint64_t)) f(fake_cover, (void *, const char *, int)) f(fake_decide, (void *, const char *, int)) f(fake_run, (int)) f(fake_busy, (void)) f(fake_await, (void)) \
     f(fake_allocated, (void)) f(fake_waits, (void)) f(fake_synchronizations, (void)) f(fake_modules, (void)) f(fake_launches, (void))
 
 #ifdef LOOKUP
@@ -186,6 +186,7 @@ static int step(const char *name, char *argument) {
     // What kernels and copies do. FUNCTION:COUNTER:NUMBER: the last module that was loaded or used counts.
     ON("count", (fake_count(module, argument, atoi(second), strtoull(third, NULL, 10)), 0))
     ON("cover", (fake_cover(module, argument, atoi(second)), 0)) // FUNCTION:BLOCK, of code with byte coverage
+    ON("decide", (fake_decide(module, argument, atoi(second)), 0)) // FUNCTION:VECTOR, of code with MC/DC
     ON("late", (late.function = argument, late.counter = atoi(second), late.count = strtoull(third, NULL, 10), atexit(count_late)))
     ON("busy", (fake_busy(), 0))        // from now on, a kernel runs in the current context that never ends
     ON("running", (fake_run(1), 0))     // a kernel runs in the current context, until `idle`

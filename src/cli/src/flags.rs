@@ -286,6 +286,14 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
         (true, true) => scoped(options, &["-fprofile-instr-generate"]),
         (false, _) => scoped(options, &["-fprofile-generate"]),
     };
+    if options.mcdc && options.only_ran() && raw_version < 11 {
+        return Err(usage(format!(
+            "--mcdc needs --coverage=counts with {clang}, which records no decisions with flags"
+        )));
+    }
+    if options.mcdc && !options.link {
+        flags.extend(scoped(options, &["-fcoverage-mcdc"]));
+    }
     if options.sampling && !samples {
         bail!("{clang} has no sampling: omit --sampling");
     }
@@ -293,8 +301,8 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
         flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
     }
     // Up to version 10 clang increments counters inline, which loses counts unless the increments are atomic. Since
-    // version 11 the device runtime increments them, always atomically.
-    if raw_version < 11 && !options.link {
+    // version 11 the device runtime increments them, always atomically. Bits of MC/DC are always set inline.
+    if (raw_version < 11 || options.mcdc) && !options.link {
         flags.extend(for_device("-fprofile-update=atomic"));
     }
     flags.extend(device_runtime(options, clang, kind)?);

@@ -38,6 +38,7 @@ flags | --coverage
 flags --coverage --pgo-generate | cannot be used
 flags --coverage --compile --link | cannot be used
 flags --coverage --rdc | --cuda
+flags --pgo-generate --mcdc | cannot be used
 flags --coverage --source a.cu | --cuda
 flags --coverage --cuda --device-only | cannot be used
 flags --coverage --clang ./none | cannot start ./none

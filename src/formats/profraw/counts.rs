@@ -32,7 +32,9 @@ impl Part {
         let Range { start, end } = self.range;
         let (first, size, step) = match self.content {
             Content::WaveSizes { at, record } => (start + at, 2, record),
-            Content::Words | Content::Bytes => (start, end - start, (end - start).max(1)),
+            Content::Words | Content::Bytes | Content::Bits => {
+                (start, end - start, (end - start).max(1))
+            }
         };
         (first..end)
             .step_by(step)
@@ -46,6 +48,8 @@ enum Content {
     Words,
     /// Counters of one byte (byte coverage): 0 if the code ran, 0xff if not.
     Bytes,
+    /// MC/DC bitmaps: a bit is 1 if its test vector was executed.
+    Bits,
     /// Data records. `OffloadDeviceWaveSize`, at offset `at` in each, is 0 until the function has run. `record`: the size of
     /// a record.
     WaveSizes { at: usize, record: usize },
@@ -54,7 +58,7 @@ enum Content {
 /// The positions of the counters in a file. They are the same in all files of one code object.
 ///
 /// A file contains one raw profile per table of section bounds, one after another. Two files are of the same code object
-/// if everything outside of the counters and the wave sizes (headers, binary ids, records, bitmaps, names, padding) is
+/// if everything outside of the counters, the bitmaps and the wave sizes (headers, binary ids, records, names, padding) is
 /// equal in them.
 #[derive(Clone, Debug)]
 pub struct Counts {
@@ -93,7 +97,7 @@ impl Counts {
         layout: &Layout,
     ) -> Result<(), reader::Error> {
         let format = layout.format();
-        let reserved = self.parts.try_reserve(3);
+        let reserved = self.parts.try_reserve(4);
         reserved.map_err(|_| reader::Error::OutOfMemory)?;
         let mut add = |range: Range<usize>, content| {
             let range = base + range.start..base + range.end;
@@ -110,16 +114,16 @@ impl Counts {
             _ => Content::Words,
         };
         add(layout.counters.clone(), counters);
+        add(layout.bitmap.clone(), Content::Bits);
         add(layout.uniform.clone(), Content::Words);
         let mut records = format.records(&profile[layout.data.clone()]);
-        self.sums_like_llvm &= format::sums(layout.header.version)
-            && layout.bitmap.is_empty()
-            && !records.any(|record| record.has_value_sites());
+        self.sums_like_llvm &=
+            format::sums(layout.header.version) && !records.any(|record| record.has_value_sites());
         Ok(())
     }
 
     /// Whether llvm-profdata's merge gives the same counts as [`Counts::add_exactly`]. It does not add byte coverage, time
-    /// stamps, bitmaps and value profiles, but merges them in other ways.
+    /// stamps and value profiles, but merges them in other ways.
     pub fn sums_like_llvm(&self) -> bool {
         self.sums_like_llvm
     }
@@ -156,7 +160,7 @@ impl Counts {
     }
 
     /// Adds the counts of `new` to the counts of `sum`. Counts saturate at [`MAX_COUNT`]; returns how many did. With byte
-    /// coverage, code ran according to the sum if it ran according to either file.
+    /// coverage, code ran according to the sum if it ran according to either file; the same holds for test vectors in bitmaps.
     ///
     /// `before` is an earlier state of `new` that `sum` contains already: only the counts since then are added. A counter
     /// that is lower than before was reset in between, so its complete value is added.
@@ -202,8 +206,10 @@ impl Counts {
                 match part.content {
                     Content::Words => saturated += add_words(sum, new, before),
                     Content::Bytes => both.for_each(|(sum, new)| *sum &= new),
-                    // One of them is 0, or they are equal.
-                    Content::WaveSizes { .. } => both.for_each(|(sum, new)| *sum |= new),
+                    // Of wave sizes, one is 0, or they are equal.
+                    Content::Bits | Content::WaveSizes { .. } => {
+                        both.for_each(|(sum, new)| *sum |= new)
+                    }
                 }
             }
         }
@@ -289,7 +295,7 @@ pub fn saturate(file: &mut [u8]) -> Result<usize, Mismatch> {
 }
 
 /// Whether a counter in `new` is lower than in `before`, an earlier file of the same code object. With byte coverage,
-/// whether code that ran according to `before` did not run according to `new`.
+/// whether code that ran according to `before` did not run according to `new`. Test vectors in bitmaps likewise.
 ///
 /// # Errors
 /// `new` is damaged, or the sizes differ.
@@ -303,6 +309,7 @@ pub fn has_decreased(new: &[u8], before: &[u8]) -> Result<bool, Mismatch> {
         match part.content {
             Content::Words => words(new).zip(words(before)).any(|(new, old)| new < old),
             Content::Bytes => new.iter().zip(before).any(|(new, old)| new & !old != 0),
+            Content::Bits => new.iter().zip(before).any(|(new, old)| old & !new != 0),
             Content::WaveSizes { .. } => false,
         }
     };
@@ -316,7 +323,7 @@ pub fn has_decreased(new: &[u8], before: &[u8]) -> Result<bool, Mismatch> {
 pub fn reset(file: &mut [u8]) -> Result<(), Mismatch> {
     for part in Counts::read(file)?.parts {
         match part.content {
-            Content::Words => file[part.range].fill(0),
+            Content::Words | Content::Bits => file[part.range].fill(0),
             Content::Bytes => file[part.range].fill(0xff),
             Content::WaveSizes { .. } => {}
         }
@@ -410,11 +417,6 @@ mod tests {
             let counts = Counts::read(&file).unwrap();
             assert!(!counts.sums_like_llvm(), "{at}: {value:#x}");
         }
-        let mut bitmap = plain.clone();
-        bitmap[6 * 8] = 0;
-        bitmap[5 * 8] = 1;
-        bitmap[7 * 8] = 8;
-        assert!(!Counts::read(&bitmap).unwrap().sums_like_llvm());
     }
 
     #[test]
@@ -480,6 +482,42 @@ mod tests {
         let mut after_reset = one.clone();
         assert_eq!(reset(&mut after_reset), Ok(()));
         assert_eq!(after_reset, other);
+    }
+
+    #[test]
+    fn bitmaps_are_joined() {
+        let with = |count: u64, bitmap: [u8; 2]| {
+            let header = Header {
+                version: 10,
+                num_counters: 1,
+                num_bitmap_bytes: 2,
+                padding_after_bitmaps: 6,
+                ..Header::default()
+            };
+            let words = header.words().into_iter().chain([count]);
+            let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            bytes.extend(bitmap);
+            bytes.extend([0; 6]);
+            bytes
+        };
+        let (one, other) = (with(1, [0b101, 0]), with(2, [0b110, 0x80]));
+        let both = with(3, [0b111, 0x80]);
+        assert_eq!(sum(&one, &other, None), Ok(both.clone()));
+        // A part of `other` was added before.
+        assert_eq!(
+            sum(&one, &other, Some(&with(1, [0b10, 0]))),
+            Ok(with(2, [0b111, 0x80]))
+        );
+        let counts = Counts::read(&one).unwrap();
+        assert!(counts.sums_like_llvm());
+        let mut exact = one.clone();
+        assert_eq!(counts.add_exactly(&mut exact, &other), Ok(true));
+        assert_eq!(exact, both);
+        assert_eq!(has_decreased(&with(1, [1, 0]), &one), Ok(true));
+        assert_eq!(has_decreased(&with(1, [0b111, 0]), &one), Ok(false));
+        let mut after_reset = both;
+        assert_eq!(reset(&mut after_reset), Ok(()));
+        assert_eq!(after_reset, with(0, [0, 0]));
     }
 
     #[test]

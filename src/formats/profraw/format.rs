@@ -171,8 +171,9 @@ impl TableLayout {
 /// A function's data record (`__llvm_profile_data`), with the fields of raw version 11. Version 10 has no uniform
 /// counters and no wave size; both are 0 in its records.
 ///
-/// In memory, pointers are relative to the record. In a file, `counter_ptr` and `uniform_counter_ptr` are too, with
-/// [`Header::counters_delta`] and [`Header::uniform_delta`] as the distance from the first record to the sections.
+/// In memory, pointers are relative to the record. In a file, `counter_ptr`, `uniform_counter_ptr` and `bitmap_ptr` are too,
+/// with [`Header::counters_delta`], [`Header::uniform_delta`] and [`Header::bitmap_delta`] as the distance from the first
+/// record to the sections.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct DataRecord {
@@ -183,6 +184,7 @@ pub struct DataRecord {
     pub counter_ptr: U64,
     /// 0: the function has no uniform counters.
     pub uniform_counter_ptr: U64,
+    /// Meaningless without bitmap bytes.
     pub bitmap_ptr: U64,
     pub function_pointer: U64,
     pub values: U64,
@@ -191,6 +193,7 @@ pub struct DataRecord {
     pub num_value_sites: [U16; 3],
     /// Lanes in a wave of the device; 0 until the device has run the function.
     pub offload_device_wave_size: U16,
+    /// Size of the function's MC/DC bitmap: one bit per test vector of each decision.
     pub num_bitmap_bytes: U32,
 }
 
@@ -339,7 +342,7 @@ impl RawHeader {
 pub const MAX_HEADER_SIZE: usize = size_of::<RawHeader>();
 
 /// The fields of a file's header that give the sizes of its sections. A device profile has 0 in the others: padding
-/// before the counters, bitmaps, virtual tables.
+/// before the counters, virtual tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// With variant flags.
@@ -352,6 +355,12 @@ pub struct Header {
     pub num_counters: u64,
     /// In bytes.
     pub padding_after_counters: u64,
+    /// Size of all bitmaps, in bytes.
+    pub num_bitmap_bytes: u64,
+    /// In bytes.
+    pub padding_after_bitmaps: u64,
+    /// See [`DataRecord`].
+    pub bitmap_delta: u64,
     /// Number of uniform counters, of [`COUNTER`] bytes each. 0 in version 10.
     pub num_uniform: u64,
     /// See [`DataRecord`]. 0 in version 10.
@@ -395,6 +404,9 @@ impl Header {
             num_data: self.num_data.into(),
             num_counters: self.num_counters.into(),
             padding_bytes_after_counters: self.padding_after_counters.into(),
+            num_bitmap_bytes: self.num_bitmap_bytes.into(),
+            padding_bytes_after_bitmap_bytes: self.padding_after_bitmaps.into(),
+            bitmap_delta: self.bitmap_delta.into(),
             num_uniform_counters: self.num_uniform.into(),
             uniform_counters_delta: self.uniform_delta.into(),
             names_size: self.names.into(),

@@ -26,14 +26,16 @@ pub enum Error {
     Version(u64),
     #[error("record {record}: {part} out of bounds")]
     Record { record: usize, part: &'static str },
-    /// A counter belongs to one function. `record` is the first one with which the records claim more than there are.
+    /// A counter, or a byte of a bitmap, belongs to one function. `record` is the first one with which the records claim more
+    /// than there are.
     #[error(
-        "record {record}: the records up to it claim {claimed} counters, but there are {counters}"
+        "record {record}: the records up to it claim {claimed} {part}, but there are {existing}"
     )]
     Claimed {
         record: usize,
+        part: &'static str,
         claimed: usize,
-        counters: usize,
+        existing: usize,
     },
     /// `at` is the offset of the value profile from the profile's beginning.
     #[error("at byte {at:#x}: the value profile of record {record} has an invalid size")]
@@ -117,6 +119,9 @@ impl Layout {
             num_data: raw.num_data.get(),
             num_counters: raw.num_counters.get(),
             padding_after_counters: raw.padding_bytes_after_counters.get(),
+            num_bitmap_bytes: raw.num_bitmap_bytes.get(),
+            padding_after_bitmaps: raw.padding_bytes_after_bitmap_bytes.get(),
+            bitmap_delta: raw.bitmap_delta.get(),
             num_uniform: raw.num_uniform_counters.get(),
             uniform_delta: raw.uniform_counters_delta.get(),
             names: raw.names_size.get(),
@@ -132,8 +137,8 @@ impl Layout {
         let data = parts.next("data records", header.num_data, record, after)?;
         let after = header.padding_after_counters;
         let counters = parts.next("counters", header.num_counters, counter, after)?;
-        let after = raw.padding_bytes_after_bitmap_bytes.get();
-        let bitmap = parts.next("bitmaps", raw.num_bitmap_bytes.get(), 1, after)?;
+        let after = header.padding_after_bitmaps;
+        let bitmap = parts.next("bitmaps", header.num_bitmap_bytes, 1, after)?;
         let after = raw.padding_bytes_after_uniform_counters.get();
         let uniform = parts.next("uniform counters", header.num_uniform, COUNTER, after)?;
         let padding = |size: u64| size.wrapping_neg() % 8;
@@ -240,6 +245,8 @@ pub struct Record {
     pub counters: Vec<u64>,
     /// Numbers of executions by waves with all lanes active; `None` in raw version 10.
     pub uniform: Option<Vec<u64>>,
+    /// MC/DC: a bit per test vector of each decision, 1 if it was executed. Empty without decisions.
+    pub bitmap: Vec<u8>,
 }
 
 /// The ranges of one function's counters, in bytes from the beginning of the profile.
@@ -250,10 +257,12 @@ pub struct CounterRanges {
     pub hash: u64,
     pub counters: Range<usize>,
     pub uniform: Option<Range<usize>>,
+    /// Empty if the function has none.
+    pub bitmap: Range<usize>,
 }
 
 /// The functions of the raw profile at the beginning of `bytes`, in the order of its records. In a damaged file, ranges
-/// may overlap, but together they have no more counters than the file. All errors are [`Error::Record`] or
+/// may overlap, but together they have no more counters and bytes of bitmaps than the file. All errors are [`Error::Record`] or
 /// [`Error::Claimed`].
 pub fn counter_ranges<'a>(
     bytes: &'a [u8],
@@ -261,61 +270,91 @@ pub fn counter_ranges<'a>(
 ) -> impl Iterator<Item = Result<CounterRanges, Error>> + 'a {
     let format = layout.format();
     let records = format.records(&bytes[layout.data.clone()]);
-    let (mut claimed, mut claimed_uniform) = (0, 0);
+    let header = &layout.header;
+    let mut sections = [
+        Section::new(
+            "counters",
+            &layout.counters,
+            header.counters_delta,
+            header.counter(),
+        ),
+        Section::new(
+            "uniform counters",
+            &layout.uniform,
+            header.uniform_delta,
+            COUNTER,
+        ),
+        Section::new("bytes of bitmaps", &layout.bitmap, header.bitmap_delta, 1),
+    ];
     records.enumerate().map(move |(n, record)| {
-        let count = record.num_counters.get() as usize;
         let start = (n * format.record) as u64;
-        let range = |part, pointer: U64, delta: u64, section: &Range<usize>, unit: usize| {
-            // The pointer is relative to the record; `delta` is the distance from the first record to the section.
-            let offset = pointer.get().wrapping_add(start).wrapping_sub(delta);
-            usize::try_from(offset)
-                .ok()
-                .filter(|offset| offset % unit == 0)
-                .and_then(|offset| {
-                    let start = section.start.checked_add(offset)?;
-                    Some(start..start.checked_add(count.checked_mul(unit)?)?)
-                })
-                .filter(|range| range.end <= section.end)
-                .ok_or(Error::Record { record: n, part })
+        let [counters, uniform, bitmaps] = &mut sections;
+        let count = record.num_counters.get();
+        let counters = counters.claim(n, record.counter_ptr.get().wrapping_add(start), count)?;
+        let uniform = match record.uniform_counter_ptr.get() {
+            0 => None,
+            pointer => Some(uniform.claim(n, pointer.wrapping_add(start), count)?),
         };
-        let check = |claimed: &mut usize, range: &Range<usize>, section: &Range<usize>, unit| {
-            *claimed += range.len() / unit;
-            let (claimed, counters) = (*claimed, section.len() / unit);
-            if claimed <= counters {
-                return Ok(());
-            }
-            Err(Error::Claimed {
-                record: n,
-                claimed,
-                counters,
-            })
+        let bitmap = match record.num_bitmap_bytes.get() {
+            0 => 0..0,
+            size => bitmaps.claim(n, record.bitmap_ptr.get().wrapping_add(start), size)?,
         };
-        let header = &layout.header;
-        let uniform = match record.uniform_counter_ptr {
-            U64::ZERO => None,
-            pointer => Some(range(
-                "uniform counters",
-                pointer,
-                header.uniform_delta,
-                &layout.uniform,
-                COUNTER as usize,
-            )?),
-        };
-        let unit = header.counter() as usize;
-        let (pointer, delta) = (record.counter_ptr, header.counters_delta);
-        let counters = range("counters", pointer, delta, &layout.counters, unit)?;
-        check(&mut claimed, &counters, &layout.counters, unit)?;
-        if let Some(uniform) = &uniform {
-            let unit = COUNTER as usize;
-            check(&mut claimed_uniform, uniform, &layout.uniform, unit)?;
-        }
         Ok(CounterRanges {
             name: record.name_ref.get(),
             hash: record.func_hash.get(),
             counters,
             uniform,
+            bitmap,
         })
     })
+}
+
+/// A section with entries of functions.
+struct Section<'a> {
+    /// What its entries are called.
+    part: &'static str,
+    range: &'a Range<usize>,
+    /// The distance from the first record, according to the header.
+    delta: u64,
+    /// Size of an entry in bytes.
+    unit: usize,
+    /// Number of entries of the functions so far.
+    claimed: usize,
+}
+
+impl<'a> Section<'a> {
+    fn new(part: &'static str, range: &'a Range<usize>, delta: u64, unit: u64) -> Section<'a> {
+        Section {
+            part,
+            range,
+            delta,
+            unit: unit as usize,
+            claimed: 0,
+        }
+    }
+
+    /// The range of `count` entries of record `n`. `pointer` is relative to the first record.
+    fn claim(&mut self, n: usize, pointer: u64, count: u32) -> Result<Range<usize>, Error> {
+        let (part, count) = (self.part, count as usize);
+        let range = || {
+            let offset = usize::try_from(pointer.wrapping_sub(self.delta)).ok()?;
+            let start = self.range.start.checked_add(offset)?;
+            let end = start.checked_add(count.checked_mul(self.unit)?)?;
+            (offset % self.unit == 0 && end <= self.range.end).then_some(start..end)
+        };
+        let range = range().ok_or(Error::Record { record: n, part })?;
+        self.claimed += count;
+        let existing = self.range.len() / self.unit;
+        if self.claimed > existing {
+            return Err(Error::Claimed {
+                record: n,
+                part,
+                claimed: self.claimed,
+                existing,
+            });
+        }
+        Ok(range)
+    }
 }
 
 /// The counters of all functions of the raw profile at the beginning of `bytes`.
@@ -335,6 +374,7 @@ pub fn records(bytes: &[u8], layout: &Layout) -> Result<Vec<Record>, Error> {
                 hash: ranges.hash,
                 counters: counts_in(bytes, layout, ranges.counters).collect(),
                 uniform: ranges.uniform.map(words),
+                bitmap: bytes[ranges.bitmap].to_vec(),
             })
         })
         .collect()
@@ -411,8 +451,9 @@ mod tests {
         assert_eq!(counters([(128, 1), (72, 1)]), Ok(vec![vec![3], vec![4]]));
         let claimed = Error::Claimed {
             record: 1,
+            part: "counters",
             claimed: 4,
-            counters: 2,
+            existing: 2,
         };
         assert_eq!(counters([(128, 2), (64, 2)]), Err(claimed));
     }

@@ -12,6 +12,7 @@ use crate::support::alloc;
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, TableLayout};
 use std::fmt::Display;
+use std::iter;
 use std::ops::Range;
 
 /// A reason why counters of a code object are lost.
@@ -26,7 +27,7 @@ pub enum Lost {
     #[error("its counters could not be reset: {0}")]
     Reset(Error),
     #[error(
-        "MC/DC (-fcoverage-mcdc) is not supported on devices: llvm-cov will show the decisions of {0} functions as not covered"
+        "the MC/DC bitmaps of {0} functions are not valid: llvm-cov will show their decisions as not covered"
     )]
     Bitmaps(usize),
 }
@@ -155,7 +156,8 @@ impl Tables {
             ..Object::without_tables(self.code)
         };
         let mut fingerprint = Fingerprint::new(object.binary_id.as_deref().unwrap_or_default());
-        match sections(self.bounds, copies, &mut fingerprint) {
+        let segments = &object.code.segments;
+        match sections(self.bounds, copies, segments, &mut fingerprint) {
             Ok(sections) => object.sections = sections,
             Err(lost) => {
                 object.is_complete &= !lost.is_temporary();
@@ -172,6 +174,7 @@ impl Tables {
 fn sections(
     bounds: Vec<Bounds>,
     copies: &Copies,
+    segments: &[Range<u64>],
     fingerprint: &mut Fingerprint,
 ) -> Result<Vec<Sections>, Lost> {
     let copied = |range: &Range<u64>| copies.get(range).map_err(Lost::from);
@@ -185,9 +188,11 @@ fn sections(
         let names = alloc::copy_of(copied(&bounds.names)?).map_err(Failure::from)?;
         validate::names(&names).map_err(Lost::Defect)?;
         fingerprint.add(version, bounds.format(), &names, records);
+        let bitmaps = validate::bitmaps(&bounds, records, segments).map_err(Failure::from)?;
         Ok(Sections {
             version,
             names,
+            bitmaps,
             bounds,
         })
     };
@@ -218,13 +223,15 @@ impl Object {
         self.sections.is_empty() && self.losses.is_empty()
     }
 
-    /// The ranges of its counters, each with the byte that resets it.
+    /// The ranges of its counters and bitmaps, each with the byte that resets it.
     pub fn counters(&self) -> impl Iterator<Item = (Range<u64>, u8)> {
         self.sections.iter().flat_map(|table| {
             let bytes = profraw::format::counter_size(table.version) == 1;
             let counters = (table.bounds.counters.clone(), if bytes { 0xff } else { 0 });
-            [counters, (table.bounds.uniform.clone(), 0)]
-                .into_iter()
+            let bitmaps = table.bitmaps.iter().map(|bitmaps| &bitmaps.range);
+            let zeroed = iter::once(&table.bounds.uniform).chain(bitmaps);
+            iter::once(counters)
+                .chain(zeroed.map(|range| (range.clone(), 0)))
                 .filter(|(range, _)| !range.is_empty())
         })
     }
@@ -265,7 +272,7 @@ impl Object {
             self.has_counted |= image.has_counts;
             records += image.records;
             dropped += image.dropped;
-            bitmaps += image.bitmaps;
+            bitmaps += image.dropped_bitmaps;
             if joined.is_empty() {
                 joined = image.bytes;
                 continue;

@@ -4,7 +4,7 @@
 //! [`Draft::new`] lays out the file, [`Draft::targets`] returns the destination of each range, and [`Draft::finish`]
 //! converts device addresses to offsets in the file.
 
-use super::validate::{Bounds, Defect};
+use super::validate::{self, Bitmaps, Bounds, Defect};
 use crate::support::alloc::{self, OutOfMemory};
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, DataRecord, Header, counter_size};
@@ -16,6 +16,8 @@ pub struct Sections {
     /// Validated, with the variant flags.
     pub version: u64,
     pub names: Vec<u8>,
+    /// See [`validate::bitmaps`].
+    pub bitmaps: Vec<Bitmaps>,
 }
 
 /// A raw profile.
@@ -25,8 +27,8 @@ pub struct Image {
     pub records: usize,
     /// The number of records that were left out because they point outside the counters.
     pub dropped: usize,
-    /// The number of records with a bitmap (MC/DC). Bitmaps are not copied: the table does not contain their address.
-    pub bitmaps: usize,
+    /// The number of records without their bitmap, which is not valid.
+    pub dropped_bitmaps: usize,
     /// Whether a counter has counted.
     pub has_counts: bool,
 }
@@ -54,9 +56,10 @@ pub struct Draft<'a> {
     sections: &'a Sections,
     binary_id: Vec<u8>,
     bytes: Vec<u8>,
-    /// The sections' ranges in `bytes`. They are adjacent, with padding after the counters.
+    /// The sections' ranges in `bytes`. They are adjacent, with padding after the counters and the bitmaps.
     data: Range<usize>,
     counters: Range<usize>,
+    bitmaps: Range<usize>,
     uniform: Range<usize>,
 }
 
@@ -69,19 +72,27 @@ impl<'a> Draft<'a> {
             .map(padded_id)
             .unwrap_or_default();
         let start = 8 * Header::words_of(sections.version) + binary_id.len();
-        let after = |start: usize, range: &Range<u64>| {
-            let end = start.checked_add(usize::try_from(range.end - range.start).ok()?)?;
+        let after = |start: usize, size: u64| {
+            let end = start.checked_add(usize::try_from(size).ok()?)?;
             Some(start..end)
         };
+        let size = |range: &Range<u64>| range.end - range.start;
         let lay_out = || {
             let bounds = &sections.bounds;
-            let data = after(start, &bounds.data)?;
-            let counters = after(data.end, &bounds.counters)?;
-            let uniform = after(counters.end.checked_next_multiple_of(8)?, &bounds.uniform)?;
+            let data = after(start, size(&bounds.data))?;
+            let counters = after(data.end, size(&bounds.counters))?;
+            let last = sections.bitmaps.last();
+            let bitmap_size = last.map_or(0, |last| last.offset + size(&last.range));
+            let bitmaps = after(counters.end.checked_next_multiple_of(8)?, bitmap_size)?;
+            let uniform = after(
+                bitmaps.end.checked_next_multiple_of(8)?,
+                size(&bounds.uniform),
+            )?;
             let end = uniform.end.checked_add(sections.names.len())?;
-            Some((data, counters, uniform, end.checked_next_multiple_of(8)?))
+            let end = end.checked_next_multiple_of(8)?;
+            Some((data, counters, bitmaps, uniform, end))
         };
-        let (data, counters, uniform, end) = lay_out().ok_or(OutOfMemory(usize::MAX))?;
+        let (data, counters, bitmaps, uniform, end) = lay_out().ok_or(OutOfMemory(usize::MAX))?;
         let mut bytes = Vec::new();
         alloc::reserve(&mut bytes, end)?;
         bytes.resize(uniform.end, 0);
@@ -91,6 +102,7 @@ impl<'a> Draft<'a> {
             bytes,
             data,
             counters,
+            bitmaps,
             uniform,
         })
     }
@@ -98,16 +110,28 @@ impl<'a> Draft<'a> {
     /// The non-empty ranges on the device, and the memory to copy each to.
     pub fn targets(&mut self) -> impl Iterator<Item = (Range<u64>, &mut [u8])> {
         let (before, uniform) = self.bytes.split_at_mut(self.uniform.start);
+        let (before, mut bitmaps) = before.split_at_mut(self.bitmaps.start);
         let (before, counters) = before.split_at_mut(self.counters.start);
         let data = &mut before[self.data.clone()];
         let counters = &mut counters[..self.counters.len()];
         let bounds = &self.sections.bounds;
+        let bitmaps = self
+            .sections
+            .bitmaps
+            .iter()
+            .map(move |Bitmaps { range, .. }| {
+                let size = (range.end - range.start) as usize;
+                let (bytes, rest) = std::mem::take(&mut bitmaps).split_at_mut(size);
+                bitmaps = rest;
+                (range.clone(), bytes)
+            });
         [
             (bounds.data.clone(), data),
             (bounds.counters.clone(), counters),
             (bounds.uniform.clone(), uniform),
         ]
         .into_iter()
+        .chain(bitmaps)
         .filter(|(_, bytes)| !bytes.is_empty())
     }
 
@@ -169,6 +193,9 @@ impl<'a> Draft<'a> {
         let data = (kept * format.record) as u64;
         let counters = self.counters.len() as u64;
         let padding_after_counters = counters.next_multiple_of(8) - counters;
+        let bitmap_delta = data + counters + padding_after_counters;
+        let bitmaps = self.bitmaps.len() as u64;
+        let padding_after_bitmaps = bitmaps.next_multiple_of(8) - bitmaps;
         let uniform = self.uniform.len() as u64;
         let header = Header {
             version: self.sections.version,
@@ -176,16 +203,19 @@ impl<'a> Draft<'a> {
             num_data: kept as u64,
             num_counters: counters / counter,
             padding_after_counters,
+            num_bitmap_bytes: bitmaps,
+            padding_after_bitmaps,
+            bitmap_delta: if bitmaps == 0 { 0 } else { bitmap_delta },
             num_uniform: (uniform + zeros) / COUNTER,
             uniform_delta: if has_uniform {
-                data + counters + padding_after_counters
+                bitmap_delta + bitmaps + padding_after_bitmaps
             } else {
                 0
             },
             names: self.sections.names.len() as u64,
             counters_delta: data,
         };
-        let (mut next, mut bitmaps) = (0, 0);
+        let (mut next, mut dropped_bitmaps) = (0, 0);
         for n in 0..total {
             let Some(offsets) = self.offsets(n) else {
                 continue;
@@ -194,15 +224,20 @@ impl<'a> Draft<'a> {
                 continue;
             };
             // Device addresses are of no use in a file.
-            record.bitmap_ptr = 0.into();
             record.function_pointer = 0.into();
             record.values = 0.into();
             // Devices have no value profiles.
             record.num_value_sites = [0.into(); 3];
-            bitmaps += usize::from(record.num_bitmap_bytes != 0);
-            record.num_bitmap_bytes = 0.into();
             // Pointers are relative to their record.
             let start = (next * format.record) as u64;
+            record.bitmap_ptr = match offsets.bitmap {
+                Some(offset) => (header.bitmap_delta + offset).wrapping_sub(start).into(),
+                None => {
+                    dropped_bitmaps += usize::from(record.num_bitmap_bytes != 0);
+                    record.num_bitmap_bytes = 0.into();
+                    0.into()
+                }
+            };
             let pointer = (header.counters_delta + offsets.counters).wrapping_sub(start);
             record.counter_ptr = pointer.into();
             let pointer = if has_uniform {
@@ -233,7 +268,7 @@ impl<'a> Draft<'a> {
             bytes: self.bytes,
             records: kept,
             dropped: total - kept,
-            bitmaps,
+            dropped_bitmaps,
             has_counts,
         })
     }
@@ -260,9 +295,11 @@ impl<'a> Draft<'a> {
             0 => None,
             pointer => Some(offset(target(pointer), &bounds.uniform, COUNTER, count)?),
         };
+        let bitmap = validate::bitmap(&record, address);
         Some(CounterOffsets {
             counters,
             uniform,
+            bitmap: bitmap.and_then(|bitmap| offset_in(&bitmap, &self.sections.bitmaps)),
             count,
         })
     }
@@ -272,6 +309,8 @@ impl<'a> Draft<'a> {
 struct CounterOffsets {
     counters: u64,
     uniform: Option<u64>,
+    /// `None`: it has none, or it is not valid.
+    bitmap: Option<u64>,
     /// Number of counters.
     count: u64,
 }
@@ -282,6 +321,13 @@ fn offset(target: u64, section: &Range<u64>, entry: u64, count: u64) -> Option<u
     let end = count.checked_mul(entry)?.checked_add(offset)?;
     let is_inside = end <= section.end - section.start;
     (count > 0 && offset % entry == 0 && is_inside).then_some(offset)
+}
+
+/// The offset of a bitmap in all bitmaps. `None` if it is not one of them.
+fn offset_in(bitmap: &Range<u64>, all: &[Bitmaps]) -> Option<u64> {
+    let after = all.partition_point(|bitmaps| bitmaps.range.start <= bitmap.start);
+    let Bitmaps { range, offset } = all.get(after.checked_sub(1)?)?;
+    (bitmap.end <= range.end).then(|| offset + bitmap.start - range.start)
 }
 
 /// A binary id in the file's format: its length, its bytes, padding to 8 bytes.
@@ -296,16 +342,15 @@ fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(8), 0);
 }
 
-/// Encodes sections whose bytes a test provides.
+/// Encodes sections whose bytes a test provides: the records, the counters, the uniform counters, the bitmaps.
 #[cfg(test)]
-pub fn encode(
+pub fn encode<const N: usize>(
     sections: &Sections,
-    [data, counters, uniform]: [&[u8]; 3],
+    bytes: [&[u8]; N],
     binary_id: Option<&[u8]>,
 ) -> Result<Image, Defect> {
     let mut draft = Draft::new(sections, binary_id)?;
-    let all = [data, counters, uniform];
-    let filled = all.into_iter().filter(|bytes| !bytes.is_empty());
+    let filled = bytes.into_iter().filter(|bytes| !bytes.is_empty());
     for ((_, target), bytes) in draft.targets().zip(filled) {
         target.copy_from_slice(bytes);
     }
@@ -363,6 +408,7 @@ mod tests {
             version,
             bounds: bounds(layout, [range(DATA, data), counters, uniform]),
             names: b"\x03\x00abc".into(),
+            bitmaps: Vec::new(),
         }
     }
 
@@ -385,7 +431,7 @@ mod tests {
         let counters: Vec<u8> = [1u64, 2, 3].iter().flat_map(|c| c.to_le_bytes()).collect();
         let bytes = [&data[..], &counters, &counters];
         let image = encode(&uniform_sections(bytes), bytes, Some(&[0xaa; 20])).unwrap();
-        assert_eq!((image.dropped, image.bitmaps), (0, 0));
+        assert_eq!((image.dropped, image.dropped_bitmaps), (0, 0));
         let bytes = &image.bytes;
         let header: Vec<u64> = (0..19).map(|n| word(bytes, n)).collect();
         let rest = [11, 32, 2, 0, 3, 0, 0, 0, 3, 0, 168, 5, 144, 0, 0, 0, 0, 2];
@@ -492,6 +538,58 @@ mod tests {
         }
     }
 
+    /// In both versions, with counters of 64 bits and of bytes.
+    #[test]
+    fn bitmaps_follow_the_counters() {
+        let bitmap_at = |n| [0x8000, 0x9000, 0x8003, 0x8001][n];
+        for (layout, flags) in [
+            (TableLayout::Plain, 0),
+            (TableLayout::Plain, profraw::format::BYTE_COVERAGE),
+            (TableLayout::Uniform, 0),
+            (TableLayout::Uniform, profraw::format::BYTE_COVERAGE),
+        ] {
+            let format = layout.format();
+            let unit = counter_size(format.version | flags);
+            let mut data = Vec::new();
+            // The third record has no bitmap, and the bitmap of the last one is not valid.
+            for (n, size) in [3u32, 2, 0, 3].into_iter().enumerate() {
+                let at = DATA + data.len() as u64;
+                let mut record = format.read_record(&[0; 72]).unwrap();
+                record.counter_ptr = (COUNTERS + unit * n as u64).wrapping_sub(at).into();
+                record.num_counters = 1.into();
+                record.bitmap_ptr = u64::wrapping_sub(bitmap_at(n), at).into();
+                record.num_bitmap_bytes = size.into();
+                let mut bytes = vec![0; format.record];
+                format.write_record(&record, &mut bytes).unwrap();
+                data.extend(bytes);
+            }
+            let counters = vec![0xff; 4 * unit as usize];
+            let uniform: &[u8] = if format.has_uniform { &[5; 32] } else { &[] };
+            let mut sections =
+                sections(format.version | flags, layout, [&data, &counters, uniform]);
+            sections.bitmaps = [(0x8000..0x8003, 0), (0x9000..0x9002, 3)]
+                .map(|(range, offset)| Bitmaps { range, offset })
+                .into();
+            let bytes = [&data[..], &counters, uniform, &[1, 2, 4], &[8, 16]];
+            let image = encode(&sections, bytes, Some(b"id")).unwrap();
+            assert_eq!((image.records, image.dropped_bitmaps), (4, 1));
+            let layout = profraw::Layout::read(&image.bytes).unwrap();
+            assert_eq!(layout.end, image.bytes.len());
+            assert_eq!(&image.bytes[layout.bitmap.clone()], [1, 2, 4, 8, 16]);
+            assert_eq!(layout.header.padding_after_bitmaps, 3);
+            assert_eq!(layout.names.len(), 5);
+            let records = profraw::records(&image.bytes, &layout).unwrap();
+            let found: Vec<_> = records.iter().map(|record| &record.bitmap[..]).collect();
+            assert_eq!(found, [&[1, 2, 4][..], &[8, 16], &[], &[]]);
+            let records = format.records(&image.bytes[layout.data]);
+            let unused: Vec<_> = records
+                .map(|record| (record.bitmap_ptr.get(), record.num_bitmap_bytes.get()))
+                .skip(2)
+                .collect();
+            assert_eq!(unused, [(0, 0); 2]);
+        }
+    }
+
     /// The low 64 bits of the MD5 hash of a function's name, as in LLVM.
     fn name_ref(name: &str) -> u64 {
         use md5::{Digest, Md5};
@@ -518,19 +616,15 @@ mod tests {
             let total = 1 + random(40);
             let entry = |random: &mut dyn FnMut(u64) -> u64| match unit {
                 1 => vec![if random(2) == 0 { 0 } else { 0xff }],
-                // LLVM reserves the largest values.
-                _ => random(1 << 62).to_le_bytes().to_vec(),
+                _ => random(profraw::counts::MAX_COUNT).to_le_bytes().to_vec(),
             };
             let counters: Vec<u8> = (0..total).flat_map(|_| entry(&mut random)).collect();
             let count = if format.has_uniform { total } else { 0 };
             let uniform = (0..count).flat_map(|_| random(u64::MAX).to_le_bytes());
             let uniform: Vec<u8> = uniform.collect();
-            let (data_start, counters_start, uniform_start) = (
-                8 * random(1 << 50),
-                8 * random(1 << 50),
-                8 * random(1 << 50),
-            );
-            let mut data = Vec::new();
+            let [data_start, counters_start, uniform_start, bitmaps_start] =
+                [0; 4].map(|_| 8 * random(1 << 50));
+            let (mut data, mut bitmaps) = (Vec::new(), Vec::new());
             let mut expected = Vec::new();
             let mut functions = Vec::new();
             // A counter belongs to one function.
@@ -555,6 +649,11 @@ mod tests {
                 let pointer = (uniform_start + first * 8).wrapping_sub(record_start);
                 record.uniform_counter_ptr = if has_uniform { pointer } else { 0 }.into();
                 record.num_counters = (count as u32).into();
+                let bitmap: Vec<u8> = (0..random(4)).map(|_| random(256) as u8).collect();
+                let pointer = (bitmaps_start + bitmaps.len() as u64).wrapping_sub(record_start);
+                record.bitmap_ptr = pointer.into();
+                record.num_bitmap_bytes = (bitmap.len() as u32).into();
+                bitmaps.extend_from_slice(&bitmap);
                 format.write_record(&record, &mut bytes).unwrap();
                 data.extend_from_slice(&bytes);
                 let (from, to) = (first as usize, (first + count) as usize);
@@ -581,6 +680,7 @@ mod tests {
                             vec![0; count as usize]
                         }
                     }),
+                    bitmap,
                 });
             }
             let flag = if bytes_only {
@@ -604,13 +704,18 @@ mod tests {
                     ],
                 ),
                 names,
+                bitmaps: vec![Bitmaps {
+                    range: range(bitmaps_start, &bitmaps),
+                    offset: 0,
+                }],
             };
-            let bytes = [&data[..], &counters, &uniform];
+            let bytes = [&data[..], &counters, &uniform, &bitmaps];
             let image = encode(&sections, bytes, (round % 2 == 0).then_some(&id))
                 .unwrap()
                 .bytes;
             let layout = profraw::Layout::read(&image).unwrap();
             assert_eq!(layout.end, image.len());
+            assert_eq!(&image[layout.bitmap.clone()], bitmaps);
             assert_eq!(&image[layout.names.clone()], sections.names);
             assert_eq!(profraw::records(&image, &layout).unwrap(), expected);
             if let Some(dir) = &out
@@ -619,7 +724,9 @@ mod tests {
             {
                 let lines = functions.iter().zip(&expected);
                 let mut lines: Vec<_> = lines
-                    .map(|(name, record)| format!("{name}: {:?}\n", record.counters))
+                    .map(|(name, record)| {
+                        format!("{name}: {:?} {:?}\n", record.counters, record.bitmap)
+                    })
                     .collect();
                 lines.sort();
                 let file = dir.join(format!("{round}.raw{}", format.version));

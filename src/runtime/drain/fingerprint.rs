@@ -4,7 +4,8 @@
 use profraw::format::Format;
 use zerocopy::IntoBytes;
 
-/// 64-bit FNV-1a over the build id, the raw version, the names, and the NameRef and FuncHash of each record.
+/// 64-bit FNV-1a over the build id, the raw version, the names, and the NameRef, the FuncHash and the size of the bitmap of
+/// each record.
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
@@ -22,6 +23,9 @@ impl Fingerprint {
         for record in format.records(data) {
             self.update(record.name_ref.as_bytes());
             self.update(record.func_hash.as_bytes());
+            if record.num_bitmap_bytes != 0 {
+                self.update(record.num_bitmap_bytes.as_bytes());
+            }
         }
     }
 

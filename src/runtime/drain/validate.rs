@@ -2,10 +2,10 @@
 //! safe to copy.
 
 use crate::gpu::runtime::{Variable, inside};
-use crate::support::alloc::OutOfMemory;
+use crate::support::alloc::{self, OutOfMemory};
 use profraw::format::{
-    BYTE_COVERAGE, COUNTER, Format, SectionBounds, TableLayout, V10, VARIANT_MASK, counter_size,
-    refused_variant,
+    BYTE_COVERAGE, COUNTER, DataRecord, Format, SectionBounds, TableLayout, V10, VARIANT_MASK,
+    counter_size, refused_variant,
 };
 use std::ops::Range;
 
@@ -132,8 +132,8 @@ pub fn bounds(
             unit: record,
         });
     }
-    is_aligned("the data records", &bounds.data)?;
-    is_aligned("the uniform counters", &bounds.uniform)?;
+    check_aligned("the data records", &bounds.data)?;
+    check_aligned("the uniform counters", &bounds.uniform)?;
     if let Some(at) = bounds.version {
         let end = at
             .checked_add(8)
@@ -145,6 +145,14 @@ pub fn bounds(
         })?;
     }
     Ok(bounds)
+}
+
+fn check_aligned(part: &'static str, range: &Range<u64>) -> Result<(), Defect> {
+    let start = range.start;
+    if start.is_multiple_of(8) {
+        return Ok(());
+    }
+    Err(Defect::Unaligned { part, start })
 }
 
 fn section(
@@ -164,15 +172,6 @@ fn section(
         return Err(Defect::Outside { part, start, end });
     }
     Ok(range)
-}
-
-fn is_aligned(part: &'static str, range: &Range<u64>) -> Result<(), Defect> {
-    let start = range.start;
-    if start.is_multiple_of(8) {
-        Ok(())
-    } else {
-        Err(Defect::Unaligned { part, start })
-    }
 }
 
 /// Validates the raw version, with its variant flags, against the layout and the size of the counters. `found`: the
@@ -195,7 +194,7 @@ pub fn version(bounds: &Bounds, found: Option<u64>, records: &[u8]) -> Result<u6
     let counter = counter_size(version);
     // Counters of one byte begin wherever the linker put them.
     if counter == COUNTER {
-        is_aligned("the counters", &bounds.counters)?;
+        check_aligned("the counters", &bounds.counters)?;
     }
     for (part, range, unit) in [
         ("the counters", &bounds.counters, counter),
@@ -207,6 +206,69 @@ pub fn version(bounds: &Bounds, found: Option<u64>, records: &[u8]) -> Result<u6
         }
     }
     Ok(version)
+}
+
+/// Adjacent MC/DC bitmaps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bitmaps {
+    /// Device addresses.
+    pub range: Range<u64>,
+    /// The size of all bitmaps at lower addresses. In a profile, all bitmaps follow one another.
+    pub offset: u64,
+}
+
+/// The MC/DC bitmaps of valid records, sorted by their addresses, as few as possible. The table does not contain their section. A bitmap
+/// that is not inside a loaded segment, or overlaps with other sections of the table, is left out. `records`: the bytes of the
+/// data records.
+pub fn bitmaps(
+    bounds: &Bounds,
+    records: &[u8],
+    segments: &[Range<u64>],
+) -> Result<Vec<Bitmaps>, OutOfMemory> {
+    let records = bounds.format().records(records);
+    let addresses = bounds.data.clone().step_by(bounds.format().record);
+    let valid = records.zip(addresses).filter_map(|(record, address)| {
+        let range = bitmap(&record, address)?;
+        let others = [
+            &bounds.names,
+            &bounds.counters,
+            &bounds.data,
+            &bounds.uniform,
+            &bounds.version.map_or(0..0, |at| at..at.saturating_add(8)),
+        ];
+        let overlaps = |other: &&Range<u64>| range.start < other.end && other.start < range.end;
+        let is_valid = inside(&range, segments) && !others.iter().any(overlaps);
+        is_valid.then_some(range)
+    });
+    let mut found: Vec<Bitmaps> = Vec::new();
+    for range in valid {
+        alloc::reserve(&mut found, 1)?;
+        found.push(Bitmaps { range, offset: 0 });
+    }
+    found.sort_unstable_by_key(|bitmaps| bitmaps.range.start);
+    found.dedup_by(|Bitmaps { range: next, .. }, Bitmaps { range: last, .. }| {
+        // A range in two segments could not be copied.
+        let joined = last.start..last.end.max(next.end);
+        let is_joined = next.start <= last.end && inside(&joined, segments);
+        if is_joined {
+            *last = joined;
+        }
+        is_joined
+    });
+    let mut offset = 0;
+    for bitmaps in &mut found {
+        bitmaps.offset = offset;
+        offset += bitmaps.range.end - bitmaps.range.start;
+    }
+    Ok(found)
+}
+
+/// The bitmap of a record at `address`, not validated. `None` if it has none, or its address is too large.
+pub fn bitmap(record: &DataRecord, address: u64) -> Option<Range<u64>> {
+    let size = u64::from(record.num_bitmap_bytes.get());
+    let start = address.wrapping_add(record.bitmap_ptr.get());
+    let end = start.checked_add(size)?;
+    (size > 0).then_some(start..end)
 }
 
 /// Whether counters are bytes: there are as many as bytes. clang 22 removes the variable with the flag for byte coverage from
@@ -328,6 +390,83 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
         }
     }
 
+    /// The starts and ends of the bitmaps, of which the offsets follow from their sizes.
+    fn ranges(bounds: &Bounds, records: &[u8], segments: &[Range<u64>]) -> Vec<(u64, u64)> {
+        let mut offset = 0;
+        let found = bitmaps(bounds, records, segments).unwrap();
+        let range = |bitmaps: Bitmaps| {
+            assert_eq!(bitmaps.offset, offset);
+            offset += bitmaps.range.end - bitmaps.range.start;
+            (bitmaps.range.start, bitmaps.range.end)
+        };
+        found.into_iter().map(range).collect()
+    }
+
+    #[test]
+    fn counters_are_aligned_unless_they_are_bytes() {
+        let mut words = valid();
+        words[2] = 0x4001;
+        let bounds = bounds(TableLayout::Uniform, &bytes(&words), SEGMENTS).unwrap();
+        let unaligned = Defect::Unaligned {
+            part: "the counters",
+            start: 0x4001,
+        };
+        assert_eq!(version(&bounds, Some(11), &[]), Err(unaligned));
+        let flags = 11 | BYTE_COVERAGE;
+        assert_eq!(version(&bounds, Some(flags), &[]), Ok(flags));
+    }
+
+    #[test]
+    fn bitmaps_are_found_by_their_records_and_validated() {
+        let bounds = bounds(TableLayout::Uniform, &bytes(&valid()), SEGMENTS).unwrap();
+        // Addresses and sizes of two bitmaps, and the ranges that are found.
+        for (given, found) in [
+            ([(0x4010, 0), (0x4020, 0)], vec![]),
+            // After all sections, in one range and in two; the same one twice.
+            ([(0x4103, 5), (0x4100, 3)], vec![(0x4100, 0x4108)]),
+            (
+                [(0x4110, 5), (0x4100, 3)],
+                vec![(0x4100, 0x4103), (0x4110, 0x4115)],
+            ),
+            ([(0x4100, 3), (0x4100, 3)], vec![(0x4100, 0x4103)]),
+            // Outside the segments, or in two.
+            ([(0x4fff, 2), (0x1fff, 1)], vec![(0x1fff, 0x2000)]),
+            ([(0x3000, 1), (u64::MAX, 1)], vec![]),
+            ([(0x4100, u32::MAX), (0x1000, 0xf8)], vec![(0x1000, 0x10f8)]),
+            // In the raw version, the names, the counters, the records, the uniform counters.
+            ([(0x10ff, 1), (0x10f0, 9)], vec![]),
+            ([(0x1120, 1), (0x4000, 1)], vec![]),
+            ([(0x40ef, 2), (0x4058, 8)], vec![]),
+            ([(0x3fff, 0x101), (0x40f0, 1)], vec![(0x40f0, 0x40f1)]),
+        ] {
+            let mut records = [0; 2 * 72];
+            for (n, (address, size)) in given.into_iter().enumerate() {
+                let at = 0x4060 + 72 * n as u64;
+                let pointer = u64::wrapping_sub(address, at);
+                records[72 * n + 32..][..8].copy_from_slice(&pointer.to_le_bytes());
+                records[72 * n + 68..][..4].copy_from_slice(&u32::to_le_bytes(size));
+            }
+            assert_eq!(ranges(&bounds, &records, SEGMENTS), found, "{given:#x?}");
+        }
+    }
+
+    /// Nothing can be copied across the end of a segment.
+    #[test]
+    fn bitmaps_of_adjacent_segments_are_not_joined() {
+        let segments = [0x1000..0x2000, 0x4000..0x4100, 0x4100..0x4200];
+        let bounds = bounds(TableLayout::Uniform, &bytes(&valid()), &segments).unwrap();
+        let mut records = [0; 2 * 72];
+        for (n, address) in [0x40f8_u64, 0x4100].into_iter().enumerate() {
+            let pointer = address.wrapping_sub(0x4060 + 72 * n as u64);
+            records[72 * n + 32..][..8].copy_from_slice(&pointer.to_le_bytes());
+            records[72 * n + 68] = 8;
+        }
+        assert_eq!(
+            ranges(&bounds, &records, &segments),
+            [(0x40f8, 0x4100), (0x4100, 0x4108)]
+        );
+    }
+
     #[test]
     fn counters_of_version_10_are_bytes_if_there_are_as_many_as_bytes() {
         let words = [
@@ -365,6 +504,7 @@ the raw version at 0xffffffffffffffff to 0xffffffffffffffff: outside the loaded 
             (11 | 1 << 56, Ok(11 | 1 << 56)),
             (10, other(10)),
             (12, other(12)),
+            (11 | BYTE_COVERAGE, Ok(11 | BYTE_COVERAGE)),
             (11 | 1 << 63, Err(Defect::Variant("temporal".into()))),
             (11 | 1 << 40, Err(Defect::Variant("flag 40".into()))),
         ] {

@@ -14,7 +14,7 @@ pub struct Copies {
     /// warps.
     pub memory: CUdeviceptr,
     pub layout: Layout,
-    /// For each variable of the image, in the image's order.
+    /// For each variable of the image that has counters, in the image's order. The bitmaps, which follow, have no copies.
     pub offsets: Vec<CounterOffset>,
 }
 
@@ -33,9 +33,11 @@ impl Copies {
         self.memory..self.memory + self.layout.size()
     }
 
-    /// Adds the copies of a part of the variable `n`, from `start` bytes on, to `counters`.
+    /// Adds the copies of a part of the variable `n`, from `start` bytes on, to `counters`. Does nothing for a bitmap.
     pub fn add(&self, sums: &Sums, n: usize, start: u64, counters: &mut [u8]) {
-        let counters_at = self.offsets[n];
+        let Some(counters_at) = self.offsets.get(n) else {
+            return;
+        };
         let first = ((counters_at.offset + start) / 8) as usize;
         if counters_at.is_uniform {
             sums.add_full(first, counters)

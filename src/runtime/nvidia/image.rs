@@ -1,7 +1,7 @@
 //! Reads a cubin: which counters it has, and its records and names, which are constant.
 //!
-//! clang defines for each instrumented function NAME: its record `__profd_NAME`, its counters `__profc_NAME`, and its
-//! uniform counters `__llvm_prf_unifcnt_NAME`. The names of a translation unit's functions are in a local variable
+//! clang defines for each instrumented function NAME: its record `__profd_NAME`, its counters `__profc_NAME`, its uniform
+//! counters `__llvm_prf_unifcnt_NAME`, and, with MC/DC, the bitmap of its decisions `__profbm_NAME`. The names of a translation unit's functions are in a local variable
 //! `__llvm_prf_nm`; after a device link there are several, and LTO appends a number. The raw version is in
 //! `__llvm_profile_raw_version`. With byte coverage a counter is one byte, which is cleared when its code runs. clang defines
 //! uniform counters then as well, but no code counts in them.
@@ -34,6 +34,7 @@ pub const TABLE: u64 = 72;
 const RECORD: &[u8] = b"__profd_";
 pub const COUNTERS: &[u8] = b"__profc_";
 pub const UNIFORM: &[u8] = b"__llvm_prf_unifcnt_";
+const BITMAP: &[u8] = b"__profbm_";
 const NAMES_TEXT: &str = "__llvm_prf_nm";
 const NAMES: &[u8] = NAMES_TEXT.as_bytes();
 const VERSION: &[u8] = b"__llvm_profile_raw_version";
@@ -61,7 +62,7 @@ pub enum Damage {
     OutOfMemory(#[from] OutOfMemory),
 }
 
-/// Counters of one function.
+/// Counters, or the bitmap, of one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
     /// The variable.
@@ -79,7 +80,7 @@ pub struct Image {
     pub base: u64,
     /// The bytes from there on: the bounds table, the version, the names and the records. Constant.
     pub head: Vec<u8>,
-    /// All counters, in ascending order of their ranges, which are adjacent. They follow the head.
+    /// All counters, then all bitmaps, in ascending order of their ranges, which are adjacent. They follow the head.
     pub counters: Vec<Counters>,
     /// The size of one counter, bytes: 1 with byte coverage, otherwise 8.
     pub counter: u64,
@@ -87,6 +88,11 @@ pub struct Image {
     pub id: [u8; 16],
     /// One of its kernels. Code without kernels counts nothing.
     pub kernel: Option<CString>,
+}
+
+/// Whether a variable is a bitmap, not counters.
+pub fn is_bitmap(variable: &Counters) -> bool {
+    variable.symbol.to_bytes().starts_with(BITMAP)
 }
 
 impl Image {
@@ -209,9 +215,9 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
             Counters { symbol, range }
         }));
     }
-    if next.max(counters_end) - base > u64::from(u32::MAX) {
-        return Err(Damage::TooLarge);
-    }
+    let uniform_end = next;
+    next = next.max(counters_end);
+    let mut bitmaps = Vec::new();
     for (n, function) in functions.iter().enumerate() {
         let address = layout.data.start + (n * V11.record) as u64;
         let bytes = record(&variables, function)?;
@@ -232,20 +238,34 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
             Some(uniform) => uniform.range.start.wrapping_sub(address).into(),
             None => 0.into(),
         };
+        // Without the variable, the pointer is not valid, and the drain reports that the bitmap is lost.
+        record.bitmap_ptr = 0.into();
+        let size = u64::from(record.num_bitmap_bytes.get());
+        let (symbol, found) = counters_of(&variables, BITMAP, function, 1)?;
+        if size > 0 && found == Some(size) {
+            record.bitmap_ptr = next.wrapping_sub(address).into();
+            let range = next..next + size;
+            next += size;
+            bitmaps.push(Counters { symbol, range });
+        }
         let to = &mut head[at(address)..];
         V11.write_record(&record, to).ok_or(Damage::TooLarge)?;
+    }
+    if next - base > u64::from(u32::MAX) {
+        return Err(Damage::TooLarge);
     }
     let table = [
         layout.names,
         layout.data.end..counters_end,
         layout.data,
-        uniform_start..next,
+        uniform_start..uniform_end,
     ];
     let words = table.iter().flat_map(|range| [range.start, range.end]);
     for (n, word) in words.chain([layout.version]).enumerate() {
         LittleEndian::write_u64(&mut head[8 * n..], word);
     }
     counters.extend(uniform.into_iter().flatten());
+    counters.extend(bitmaps);
     Ok(Some(Image {
         arch,
         base,
@@ -429,7 +449,7 @@ fn variables(cubin: &[u8]) -> Result<(String, Variables<'_>), Damage> {
             found.kernel = Some(name);
         }
         let name = name.to_bytes();
-        let is_wanted = [RECORD, COUNTERS, UNIFORM]
+        let is_wanted = [RECORD, COUNTERS, UNIFORM, BITMAP]
             .iter()
             .any(|p| name.starts_with(p))
             || name == VERSION
@@ -522,12 +542,17 @@ pub mod tests {
         let [_, counters, records, uniform] = bounds(image);
         assert_eq!(records.end, image.base + image.head.len() as u64);
         assert_eq!(records.end, counters.start);
+        let mut bitmaps = image.counters.iter().skip_while(|of| !is_bitmap(of));
+        let end = bitmaps
+            .next()
+            .map_or(image.range().end, |of| of.range.start);
+        assert!(bitmaps.all(is_bitmap));
         if image.counter == COUNTER {
             assert_eq!(counters.end, uniform.start);
-            assert_eq!(uniform.end, image.range().end);
+            assert_eq!(uniform.end, end);
         } else {
             assert_eq!(uniform, records.end..records.end);
-            assert_eq!(counters.end, image.range().end);
+            assert_eq!(counters.end, end);
         }
         let mut next = records.end;
         for counters in &image.counters {
@@ -545,6 +570,16 @@ pub mod tests {
             assert_eq!(suffix(&variable.symbol, COUNTERS), suffix(&name, RECORD));
             let size = variable.range.end - variable.range.start;
             assert_eq!(size, u64::from(record.num_counters.get()) * image.counter);
+            let size = u64::from(record.num_bitmap_bytes.get());
+            if size > 0 && record.bitmap_ptr != 0 {
+                let start = address.wrapping_add(record.bitmap_ptr.get());
+                let variable = image.counters.iter().find(|of| of.range.start == start);
+                let variable = variable.expect("the bitmap of the record");
+                assert_eq!(suffix(&variable.symbol, BITMAP), suffix(&name, RECORD));
+                assert_eq!(variable.range, start..start + size);
+            } else {
+                assert_eq!(record.bitmap_ptr, 0);
+            }
         }
     }
 
@@ -573,6 +608,42 @@ pub mod tests {
         assert!(!covered.counters.iter().any(uniform));
     }
 
+    #[test]
+    fn bitmaps_follow_the_counters() {
+        let image = read(&read_fixture("decided.cubin"), BASE).unwrap();
+        let image = image.expect("instrumented");
+        check(&image);
+        let bitmaps = image.counters.iter().filter(|of| is_bitmap(of));
+        let names: Vec<_> = bitmaps.map(|of| of.symbol.as_c_str()).collect();
+        assert_eq!(names, [c"__profbm__Z4bothjj", c"__profbm_decide"]);
+        let sizes: Vec<_> = image
+            .records()
+            .map(|(name, record)| (name, record.num_bitmap_bytes.get()))
+            .collect();
+        let expected = [
+            (c"__profd__Z4bothjj", 1),
+            (c"__profd_decide", 1),
+            (c"__profd_plain", 0),
+        ];
+        assert_eq!(sizes, expected.map(|(name, size)| (name.to_owned(), size)));
+    }
+
+    /// The drain finds that the pointer is not valid, and reports it.
+    #[test]
+    fn a_record_without_its_bitmap_has_no_pointer() {
+        let mut cubin = read_fixture("decided.cubin");
+        let name = b"__profbm_decide\0";
+        let at = cubin.windows(name.len()).position(|bytes| bytes == name);
+        cubin[at.expect("the symbol's name")] = b'x';
+        let image = read(&cubin, BASE).unwrap().expect("instrumented");
+        check(&image);
+        let (_, record) = image.records().nth(1).unwrap();
+        assert_eq!(
+            (record.bitmap_ptr.get(), record.num_bitmap_bytes.get()),
+            (0, 1)
+        );
+    }
+
     /// Only the symbols are read: names in other parts of the file do not count.
     #[test]
     fn a_cubin_is_instrumented_if_its_symbols_are() {
@@ -588,11 +659,14 @@ pub mod tests {
     #[test]
     fn damaged_cubins_do_no_harm() {
         for name in ["counted.cubin", "covered.cubin"] {
-            damage(&read_fixture(name));
+            damage(&read_fixture(name), &[0x01, 0x80, 0xff]);
         }
+        // It is the largest one, and only its bitmaps are of another kind.
+        damage(&read_fixture("decided.cubin"), &[0xff]);
     }
 
-    fn damage(whole: &[u8]) {
+    /// Shortens the cubin to each length, and flips bits of each byte.
+    fn damage(whole: &[u8], flips: &[u8]) {
         let header = goblin::elf::Elf::parse_header(whole).unwrap();
         let end = header.e_shoff as usize + usize::from(header.e_shnum) * 64;
         for length in 0..end {
@@ -600,7 +674,7 @@ pub mod tests {
         }
         let mut refused = 0;
         for at in 0..whole.len() {
-            for flipped in [0x01, 0x80, 0xff] {
+            for flipped in flips {
                 let mut bytes = whole.to_vec();
                 bytes[at] ^= flipped;
                 match read(&bytes, BASE) {

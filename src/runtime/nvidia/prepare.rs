@@ -14,7 +14,7 @@
 use super::copies::{Copies, CounterOffset};
 use super::driver::{self, Driver, check};
 use super::handles::{self, variable};
-use super::image::{COUNTERS, UNIFORM};
+use super::image::{COUNTERS, UNIFORM, is_bitmap};
 use super::registry::{Module, Registry, Unprepared, registry};
 use super::transfer;
 use super::wait;
@@ -194,7 +194,8 @@ fn free_memory(driver: &Driver, stream: CUstream, memory: CUdeviceptr) {
     }
 }
 
-/// The device addresses of all counters, and where each variable is in them. `None` if too much else is between them.
+/// The device addresses of all counters, and where each variable with counters is in them. `None` if too much else is between
+/// them.
 fn offsets(
     module: &Module,
     addresses: &[CUdeviceptr],
@@ -213,7 +214,9 @@ fn offsets(
         }
     }
     let is_dense = start < end && end - start <= MAX_SPREAD * total + SPREAD;
-    let offsets = variables().map(|(counters, &address)| {
+    // The bitmaps follow the counters.
+    let counters = variables().take_while(|(counters, _)| !is_bitmap(counters));
+    let offsets = counters.map(|(counters, &address)| {
         let uniform = counters.symbol.to_bytes().strip_prefix(UNIFORM);
         let of = match uniform {
             Some(function) => *by_function.get(function)?,

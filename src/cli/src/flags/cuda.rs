@@ -142,6 +142,13 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
         flags.extend(for_compiler(&["-fcoverage-mapping"]));
         flags.extend(compilation_dir(console)?);
     }
+    if options.mcdc {
+        // Lanes set bits of the same bytes. There is no way to pass the second option for device code alone.
+        flags.extend(for_compiler(&[
+            "-fcoverage-mcdc",
+            "-fprofile-update=atomic",
+        ]));
+    }
     if options.sampling {
         flags.push("-DDEVPROF_SAMPLING".to_owned());
     } else {

@@ -47,6 +47,11 @@ pub struct Options {
     /// Count only one of eight blocks: faster, but the counts of rare code are inaccurate
     #[arg(long, conflicts_with_all = ["coverage", "pgo_use"])]
     pub sampling: bool,
+    /// Also record which combinations of conditions decisions had (MC/DC)
+    ///
+    /// llvm-cov shows them (`--show-mcdc`).
+    #[arg(long, conflicts_with_all = ["pgo_generate", "pgo_use"])]
+    pub mcdc: bool,
     /// Count in registers in loops, and add to the counters when a loop ends: the same counts with fewer memory accesses
     ///
     /// Needs clang 23 or later, and devprof's plugin for its exact version. Counts of a loop that still runs are missing in a
