@@ -2,12 +2,12 @@
 //
 // REQUIRES: cuda, debian
 // RUN: %devprof flags --clang clang++-23 --cuda --no-runtime --arch sm_90 --module --coverage=counts > flags
-// DEFINE: %{options} =
+// DEFINE: %{options} = -DDEVPROF_LISTS
 // DEFINE: %{ptx} = sh -ec 'clang++-23 -x cuda -w -S %s -o - $(cat flags) -O2 %{options}'
 // DEFINE: %{kernel} =
 // DEFINE: %{of} = awk '/^.visible .entry/ { on = /%{kernel}/ } on; /^}/ { on = 0 }'
 // RUN: %{ptx} > plain.ptx
-// REDEFINE: %{options} = %compact
+// REDEFINE: %{options} = -DDEVPROF_LISTS %compact
 // RUN: %{ptx} > compact.ptx
 // REDEFINE: %{options} = %hoist
 // RUN: %{ptx} > hoist.ptx
@@ -22,11 +22,11 @@
 // RUN: grep '__devprof_list.*\[[0-9][0-9]' compact.ptx && not grep __devprof_listed compact.ptx
 //
 // With debug information, without optimization, and with relocatable device code.
-// REDEFINE: %{options} = %compact -g
+// REDEFINE: %{options} = -DDEVPROF_LISTS %compact -g
 // RUN: %{ptx} | grep -c 'call.uni __devprof_instrument_list,'
-// REDEFINE: %{options} = %compact -O0
+// REDEFINE: %{options} = -DDEVPROF_LISTS %compact -O0
 // RUN: %{ptx} | grep -c 'call.uni __devprof_instrument_list,'
-// REDEFINE: %{options} = %compact -fgpu-rdc
+// REDEFINE: %{options} = -DDEVPROF_LISTS %compact -fgpu-rdc
 // RUN: %{ptx} | grep -c 'call.uni __devprof_instrument_list,'
 //
 // Where a kernel begins, one thread adds for its block. A loop without divergent branches asks once which lanes are active, in front of

@@ -141,7 +141,8 @@ DEVPROF_CALLED void devprof_instrument_block(devprof_u64 *counter, devprof_u64 *
     devprof_add_sums(counter, uniform_counter, partial * step, (threads - partial) * step);
 }
 
-// Updates of a list, for kernels in which one inlined update after the other is too much code: the plugin
+#ifdef DEVPROF_LISTS
+// With the macro DEVPROF_LISTS: updates of a list, for kernels in which one inlined update after the other is too much code. The plugin
 // src/device/counter-pass/compact.cpp calls it. The active lanes of a warp have the same list, unless ptxas joins the code of different
 // branches. They divide its counters among them.
 struct devprof_listed {
@@ -157,6 +158,7 @@ DEVPROF_FUNCTION void devprof_instrument_list(const struct devprof_listed *list,
         devprof_add_sums(to.counter, to.uniform_counter, (number - full) * to.step, full * to.step);
     }
 }
+#endif
 
 // Whether this block counts. By default every block does, whatever clang's --offload-pgo-sampling is. With the macro
 // DEVPROF_SAMPLING, one in 2^bits blocks does. A cubin does not show whether this function was called, so a variable shows
