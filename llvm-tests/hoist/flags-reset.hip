@@ -4,13 +4,13 @@
 // REQUIRES: debian, gfx1100
 // DEFINE: %{build} = %hip_cxx %pgo %flags -O2 %s %take_devprof %devprof_a
 // DEFINE: %{run} = ./a && %counts gfx1100.default.profraw
-// RUN: %{build} -DSIZE=5 -o a && %{run} > stock && FileCheck %s < stock
-// RUN: %{build} -DSIZE=5 -o a %keep_flags && %{run} > pass && diff stock pass
+// RUN: %{build} -o a && %{run} > stock && FileCheck %s < stock
+// RUN: %{build} -o a %keep_flags && %{run} > pass && diff stock pass
 #include "check.h"
 
 extern "C" int devprof_reset_counters();
 
-__device__ char odd[SIZE] = {1, 2, 3, 4, 5};
+__device__ char odd[5] = {1, 2, 3, 4, 5};
 
 // CHECK:      _Z4manyPii: [1, 0, 0, 1, 1, 1, 0]
 // CHECK-NEXT: _Z5neverPi: [0]
