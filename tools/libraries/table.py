@@ -79,7 +79,7 @@ def counted(directory, out, arch):
     if not raw:
         return ["", "", ""]
     merged = directory + "/profile.profdata"
-    output("llvm-profdata", "merge", *raw, "-o", merged)
+    output("devprof", "merge", *raw, "-o", merged)
     shown = output("llvm-profdata", "show", merged)
     functions, counts = (int(re.search(f"Total {what}: (\\d+)", shown)[1]) for what in ("functions", "count"))
     programs = [f"{out}/covered/program", *libraries(f"{out}/../library/covered")]

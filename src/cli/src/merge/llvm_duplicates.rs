@@ -52,7 +52,7 @@ fn functions(path: &Path) -> Vec<Function> {
 }
 
 /// The files that LLVM's runtime wrote and whose functions are all in devprof's files for the same architecture in the
-/// same directory.
+/// same directory. If the device has flags and the host counts, LLVM's file cannot be read: it has the host's version.
 pub fn find(files: &[PathBuf]) -> HashSet<PathBuf> {
     type Groups<'a> = HashMap<(&'a Path, Arch), Vec<&'a PathBuf>>;
     let (mut llvms, mut devprofs) = (Groups::new(), Groups::new());
@@ -69,11 +69,16 @@ pub fn find(files: &[PathBuf]) -> HashSet<PathBuf> {
     }
     let mut duplicates = HashSet::new();
     for (group, candidates) in llvms {
-        let devprofs = devprofs.get(&group).into_iter().flatten();
-        let known: HashSet<Function> = devprofs.flat_map(|path| functions(path)).collect();
+        let devprofs = || devprofs.get(&group).into_iter().flatten();
+        let known: HashSet<Function> = devprofs().flat_map(|path| functions(path)).collect();
+        let has_flags = devprofs().any(|path| profile::only_ran(path));
         duplicates.extend(candidates.into_iter().filter_map(|path| {
             let own = functions(path);
-            let is_known = !own.is_empty() && own.iter().all(|function| known.contains(function));
+            let is_known = if own.is_empty() {
+                has_flags && !profile::only_ran(path)
+            } else {
+                own.iter().all(|function| known.contains(function))
+            };
             is_known.then(|| path.clone())
         }));
     }
