@@ -945,26 +945,24 @@ void fake_count(struct module *module, const char *function, int n, uint64_t cou
     }
 }
 
-// What a kernel with byte coverage does: clears the byte of block `n` of a function.
-void fake_cover(struct module *module, const char *function, int n) {
-    char flags[256];
+// Byte `n` of the variable PREFIXfunction, which a kernel writes.
+static uint8_t *byte_of(struct module *module, const char *prefix, const char *function, int n) {
+    char name[256];
     uint64_t address;
     size_t size;
     module->has_run = 1;
-    snprintf(flags, sizeof flags, "__profc_%s", function);
-    if (cuModuleGetGlobal_v2(&address, &size, module, flags) || size <= n)
+    snprintf(name, sizeof name, "%s%s", prefix, function);
+    if (cuModuleGetGlobal_v2(&address, &size, module, name) || size <= n)
         abort();
-    *(uint8_t *)(address + n) = 0;
+    return (uint8_t *)(address + n);
+}
+
+// What a kernel with byte coverage does: clears the byte of block `n` of a function.
+void fake_cover(struct module *module, const char *function, int n) {
+    *byte_of(module, "__profc_", function, n) = 0;
 }
 
 // What a kernel with MC/DC does: sets bit `n` of the bitmap of a function, for a test vector.
 void fake_decide(struct module *module, const char *function, int n) {
-    char bitmap[256];
-    uint64_t address;
-    size_t size;
-    module->has_run = 1;
-    snprintf(bitmap, sizeof bitmap, "__profbm_%s", function);
-    if (cuModuleGetGlobal_v2(&address, &size, module, bitmap) || size <= n / 8)
-        abort();
-    *(uint8_t *)(address + n / 8) |= 1 << n % 8;
+    *byte_of(module, "__profbm_", function, n / 8) |= 1 << n % 8;
 }

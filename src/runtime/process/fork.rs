@@ -18,7 +18,7 @@ use crate::sys::exit::ForkHandlers;
 use crate::trace;
 use std::time::Duration;
 
-/// How long a fork waits for devprof's own threads.
+/// How long a fork waits for each of devprof's two threads that use a GPU runtime.
 const LIMIT: Duration = Duration::from_millis(100);
 
 pub const HANDLERS: ForkHandlers = ForkHandlers {
