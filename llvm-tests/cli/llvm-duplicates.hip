@@ -1,6 +1,6 @@
 // If host code is instrumented, LLVM 23's own runtime also collects, but only kernels, into files next to devprof's.
 // Merging the directory counts nothing twice. If only LLVM's runtime collected, its files are used. Its own files are
-// written without %m here: with %m it sometimes writes no device profile on a busy machine (3 of 720 runs).
+// written without %m here: with %m it sometimes writes the device profile over the host profile (3 of 720 runs).
 //
 // RUN: %hip_cxx %pgo %exact -O1 %s -o a
 // RUN: env LLVM_PROFILE_FILE=llvm/x.profraw ./a

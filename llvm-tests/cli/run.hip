@@ -129,7 +129,7 @@
 // created for the run, and reported in other directories.
 // RUN: %hip_cxx %pgo %exact -O2 %s -o both && %devprof run ./both 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: ls devprof-7/*.profraw | count 2 && %counts devprof-7/gfx1100.*.profraw | FileCheck %s --check-prefix=COUNTS
-// With %m, LLVM's collector sometimes writes no device profile on a busy machine, so this one is written without it.
+// With %m, LLVM's collector sometimes writes the device profile over the host profile: this one is written without it.
 // RUN: env LLVM_PROFILE_FILE=llvm.profraw ./both && mkdir old
 // RUN: %devprof run --profile old/%%m.profraw sh -c './a; cp gfx1100.llvm.profraw old' 2>&1 | FileCheck %s --check-prefix=OLD-DIRECTORY
 // BOTH-NOT: duplicates
