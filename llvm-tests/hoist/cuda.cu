@@ -1,7 +1,7 @@
 // CUDA code with the plugins. That the counts are the same is compared on a GPU (tools/bench/cuda).
 //
 // REQUIRES: cuda, debian
-// RUN: %devprof flags --clang clang++-23 --cuda --no-runtime --arch sm_90 --module --coverage=counts > flags
+// RUN: %devprof flags --clang clang++-23 --cuda --no-runtime --arch sm_90 --module --coverage=counts --no-plugin > flags
 // DEFINE: %{options} = -DDEVPROF_LISTS
 // DEFINE: %{ptx} = sh -ec 'clang++-23 -x cuda -w -S %s -o - $(cat flags) -O2 %{options}'
 // DEFINE: %{kernel} =

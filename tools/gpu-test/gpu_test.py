@@ -80,8 +80,8 @@ class Case(lit.Test.Test):
 
 
 class GpuTest(lit.formats.FileBasedTest):
-    def __init__(self, step, work, arch="sm_90", dist=None, folder=None, results=None, plugin=None, **_):
-        self.step, self.work, self.arch, self.dist, self.plugin = getattr(self, step), work, arch, dist, plugin
+    def __init__(self, step, work, arch="sm_90", dist=None, folder=None, results=None, plugins=None, **_):
+        self.step, self.work, self.arch, self.dist, self.plugins = getattr(self, step), work, arch, dist, plugins
         self.folder, self.results = folder, results
 
     def getTestsForPath(self, *arguments):
@@ -120,7 +120,7 @@ class GpuTest(lit.formats.FileBasedTest):
         headers = [f"{REPO}/src/runtime/devprof.h", *glob.glob(f"{REPO}/src/device/device-rt/*.h"), *glob.glob(f"{HERE}/programs/*.h")]
         # Other comments than split-file's are no part of the program. The lines keep their numbers.
         digest = hashlib.sha256((script + re.sub("(?m)^//(?!---).*$", "", text)).encode())
-        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [self.plugin] * ("ran" in test.words) + [RANDOM] * (RANDOM in script)
+        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [self.plugin(test.words)] * bool(self.plugin(test.words)) + [RANDOM] * (RANDOM in script)
         for path in [*sorted(headers), *used]:
             with open(path, "rb") as file:
                 digest.update(file.read())
@@ -149,6 +149,11 @@ class GpuTest(lit.formats.FileBasedTest):
             file.write("\n".join(start) + "\n" + test.expand(gpu, [("%a", LOADED[test.loaded] + "$PROGRAM/a")]))
         return result("" if test.exact else wrong_counters(test.expected(text), symbols))
 
+    def plugin(self, words):
+        """The path of the plugin for flags, or for lists of counters. None if the case needs none."""
+        name = "coverage" if "ran" in words else "compact" if "lists" in words else None
+        return name and os.path.join(self.plugins, f"{name}.so")
+
     def flags(self, test):
         has = test.words.__contains__
         cuda, arch = os.environ["CUDA_PATH"], self.arch
@@ -161,8 +166,8 @@ class GpuTest(lit.formats.FileBasedTest):
         profile += " -DDEVPROF_SAMPLING" if has("sampling") else " -Xarch_device -mllvm=--offload-pgo-sampling=0"
         if has("ran") or has("stock"):
             profile += " -Xarch_device -mllvm=-enable-single-byte-coverage -Xarch_device -mllvm=-conditional-counter-update"
-        if has("ran"):
-            profile += f" -fpass-plugin={self.plugin}"
+        profile += " -DDEVPROF_LISTS" * has("lists")
+        profile += f" -fpass-plugin={self.plugin(test.words)}" * bool(self.plugin(test.words))
         relocatable = " -fgpu-rdc -foffload-lto" if has("lto") else " -fgpu-rdc" if has("rdc") else ""
         link = "-s -Wl,-rpath,'$ORIGIN/../../lib'" + ("" if has("plain") else " -fprofile-instr-generate")
         if relocatable:
@@ -229,7 +234,7 @@ class GpuTest(lit.formats.FileBasedTest):
                 profiles = grouped(os.path.join(path, "files"), case.expected(text))
                 runs.append(({name: found for name, found in profiles.items() if ARCH.search(name)}, glob.glob(code + "/*")))
             (exact, exact_code), (flags, flags_code) = runs
-            found = [f"{name}: only with {'counts' if name in exact else 'flags'}" for name in sorted(exact.keys() ^ flags.keys())]
+            found = [f"{name}: only with {'counts' if name in exact else 'flags'}" for name in sorted((exact.keys() ^ flags.keys()) - unequal(text).keys())]
             for name in sorted((exact.keys() & flags.keys()) - unequal(text).keys()):
                 try:
                     both = same_regions.executed([*exact_code, *exact[name]], False), same_regions.executed([*flags_code, *flags[name]], True)

@@ -39,7 +39,7 @@ struct module {
     struct library *library; // null: loaded by cuModuleLoad
     struct context *context;
     uint32_t id;
-    int has_run;
+    int has_run, users;
     size_t size, count;
     char *image, *memory;
     struct variable *variables;
@@ -680,13 +680,33 @@ int cuModuleLoadFatBinary(struct module **module, const void *code) {
     BEGIN;
     return load_module(21, module, code, code);
 }
+// A thread that is about to unload a module and has called fake_slow waits, after the report of that call and where it asks for a
+// variable of another module, until a thread calls fake_slow(NULL).
+static _Thread_local struct module *unloading;
+static volatile int is_held;
+void fake_slow(void *module) { is_held = (unloading = module) != NULL; }
+static void wait_if_slow(void) {
+    is_waiting |= unloading != NULL;
+    while (unloading && is_held)
+        usleep(1000);
+}
 int cuModuleUnload(struct module *module) {
     call(22, ENTER, &module, 0);
+    wait_if_slow();
+    if (module->users) {
+        fprintf(stderr, "fake driver: the module is unloaded while another thread uses it\n");
+        abort(); // The other thread of a real driver crashes.
+    }
     unload(module);
     return end(22, &module, 0);
 }
 int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, struct module *module, const char *name) {
     BEGIN;
+    if (module != unloading) {
+        module->users++;
+        wait_if_slow();
+        module->users--;
+    }
     for (size_t n = 0; n < module->count; n++)
         if (!strcmp(module->variables[n].name, name)) {
             *address = (uint64_t)module->variables[n].memory;

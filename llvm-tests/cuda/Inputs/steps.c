@@ -35,7 +35,7 @@
 // The fake driver's own.
 #define FAKES(f)                                                                                                   \
     f(fake_context, (void **, int)) f(fake_load, (const char *)) f(fake_unload, (void *))                          \
-    f(fake_count, (void *, const char *, int, uint64_t)) f(fake_cover, (void *, const char *, int)) f(fake_decide, (void *, const char *, int)) f(fake_run, (int)) f(fake_busy, (void)) f(fake_await, (void)) \
+    f(fake_count, (void *, const char *, int, uint64_t)) f(fake_cover, (void *, const char *, int)) f(fake_decide, (void *, const char *, int)) f(fake_run, (int)) f(fake_busy, (void)) f(fake_await, (void)) f(fake_slow, (void *)) \
     f(fake_allocated, (void)) f(fake_waits, (void)) f(fake_synchronizations, (void)) f(fake_modules, (void)) f(fake_launches, (void))
 
 #ifdef LOOKUP
@@ -133,6 +133,18 @@ static int load_in_thread(char *file) {
     fake_await();
     return error;
 }
+static pthread_t unloading;
+static void *kept;
+static void *unload_slowly(void *module) {
+    fake_slow(module);
+    cuModuleUnload(module);
+    return NULL;
+}
+static int unload_in_thread(void) {
+    int error = pthread_create(&unloading, NULL, unload_slowly, kept);
+    fake_await();
+    return error;
+}
 static int collect_until_saved(void) {
     while (devprof_collect() != 0)
         usleep(1000);
@@ -172,6 +184,9 @@ static int step(const char *name, char *argument) {
     ON("wrapper", cuModuleLoadFatBinary(&module, wrap(read_file(argument))))
     ON("damaged", (fake_load(argument), 0)) // an image that the driver does not read
     ON("unload", cuModuleUnload(module))
+    ON("keep", (kept = module, 0))
+    ON("unloading", unload_in_thread()) // what was kept, in another thread, which is not done before `unloaded`
+    ON("unloaded", (fake_slow(NULL), pthread_join(unloading, NULL)))
     ON("vanish", (fake_unload(module), 0)) // no call is reported
     ON("unload-late", atexit(unload_late))
     // Libraries, likewise, and of bytes that are a part of the program (the file EMBEDDED).

@@ -85,9 +85,12 @@ fn plugin_or_stock(
     console: &mut Console,
 ) -> anyhow::Result<Vec<String>> {
     type Plugin = fn(&Clang) -> anyhow::Result<Vec<String>>;
+    let slow = "large templates will take long to compile";
     let (plugin, costs): (Plugin, &str) = match (options.only_ran(), options.cuda) {
         (true, _) => (coverage, "coverage will cost more time"),
-        (false, false) => (compact, "large templates will take long to compile"),
+        (false, false) => (compact, slow),
+        // Lists change which warps are full, which only an optimizer looks at.
+        (false, true) if options.purpose.coverage.is_some() && !options.hoist => (cuda_lists, slow),
         (false, true) => return Ok(Vec::new()),
     };
     // LLVM defines the raw version in each file, and nvlink refuses the second one.
@@ -187,6 +190,12 @@ fn compact(clang: &Clang) -> anyhow::Result<Vec<String>> {
         );
     }
     Ok(vec![for_passes(&plugin)])
+}
+
+/// The flags that load the plugin for smaller code, and define the function for lists in the device runtime, which is a header.
+fn cuda_lists(clang: &Clang) -> anyhow::Result<Vec<String>> {
+    let plugin = plugin("compact", clang)?;
+    Ok(vec!["-DDEVPROF_LISTS".to_owned(), for_passes(&plugin)])
 }
 
 /// The flags that link devprof's archive.

@@ -8,7 +8,7 @@
 use super::code::Counting;
 use super::driver::{self, Current, Driver, check};
 use super::image::Image;
-use super::registry::{self, Located, Module, registry, take_loaded};
+use super::registry::{self, Located, Module, Search, registry, take_loaded};
 use super::transfer::{self, Part, enter};
 use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::settings::settings;
@@ -17,16 +17,21 @@ use profraw::format::V11;
 use std::ffi::CStr;
 use std::sync::Arc;
 
-/// Finds the handles of all modules. A module whose handle cannot be found is reported when it is read.
+/// Finds the modules of libraries whose handles are not known. A module whose handle cannot be found is reported when it is
+/// read. (A module with a handle is left alone: another thread may unload it.)
 pub fn locate_all() {
     let Some(Ok(driver)) = driver::find() else {
         return;
     };
     let missing: Vec<ExecutableId> = {
         let registry = registry();
-        let missing = registry
-            .readable()
-            .filter(|module| module.located.is_none());
+        let is_closing = |handle| {
+            let context = registry.context(handle);
+            context.is_none_or(|context| context.is_closing)
+        };
+        let missing = registry.readable().filter(|module| {
+            module.located.is_none() && module.handle.is_none() && !is_closing(module.context)
+        });
         missing.map(|module| module.executable).collect()
     };
     for executable in missing {
@@ -116,6 +121,7 @@ fn unlocated(context: CUcontext) -> Vec<Module> {
 
 /// The module of one of the libraries. The module's context is the current one.
 fn find_library(driver: &Driver, module: &Module) -> Result<Located, Error> {
+    let _search = Search::begin();
     for library in libraries_with(driver, module) {
         let Ok(handle) = module_of(driver, library) else {
             continue;
@@ -148,8 +154,9 @@ fn libraries_with(driver: &Driver, module: &Module) -> Vec<CUlibrary> {
             })
         };
         let libraries = registry.libraries.iter();
-        let free = libraries
-            .filter(|library| library.counting != Counting::No && !is_taken(library.handle));
+        let free = libraries.filter(|library| {
+            library.counting != Counting::No && library.is_usable() && !is_taken(library.handle)
+        });
         // The latest library is the most likely one.
         free.map(|library| (library.counting, library.handle))
             .rev()

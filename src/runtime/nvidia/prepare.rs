@@ -15,7 +15,7 @@ use super::copies::{Copies, CounterOffset};
 use super::driver::{self, Driver, check};
 use super::handles::{self, variable};
 use super::image::{COUNTERS, UNIFORM, is_bitmap};
-use super::registry::{Module, Registry, Unprepared, registry};
+use super::registry::{self, Module, Registry, Unprepared, registry};
 use super::transfer;
 use super::wait;
 use crate::gpu::copy_layout::{DESCRIPTOR, Layout, VARIABLE, budget};
@@ -27,7 +27,7 @@ use cuda_abi::driver::*;
 use profraw::format::COUNTER;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use zerocopy::IntoBytes;
 
@@ -41,9 +41,6 @@ const SPREAD: u64 = 64 << 10;
 fn short_limit() -> Duration {
     (settings().sync_limit / 100).max(Duration::from_millis(100))
 }
-
-/// Notified when a library was prepared.
-static PREPARED: Condvar = Condvar::new();
 
 /// Sets up copies for a module, before its first kernel. If that is not possible, the kernels add to the counters
 /// themselves, which is slower.
@@ -271,7 +268,7 @@ struct Claimed(Unprepared);
 impl Drop for Claimed {
     fn drop(&mut self) {
         registry().unprepared.retain(|pair| *pair != self.0);
-        PREPARED.notify_all();
+        registry::notify();
     }
 }
 
@@ -286,9 +283,7 @@ fn claim() -> Option<Claimed> {
 
 /// Waits until other threads have prepared the libraries that are concerned.
 fn wait_for(is_concerned: impl Fn(&Unprepared) -> bool) {
-    let is_waiting = |registry: &mut Registry| registry.unprepared.iter().any(&is_concerned);
-    // If the limit is reached, or a thread has panicked, the program goes on.
-    drop(PREPARED.wait_timeout_while(registry(), settings().sync_limit, is_waiting));
+    registry::wait_while(|registry| registry.unprepared.iter().any(&is_concerned));
 }
 
 /// The program gets a context from a call that is over. If the call of another thread has created it, that one may still
@@ -325,14 +320,15 @@ pub fn close_context(handle: CUcontext) {
     cancel(registry, |pair| pair.context == handle);
 }
 
-/// The program unloads a library: it is not prepared any more.
+/// The program unloads a library: it is not prepared any more, and no other thread uses its handle.
 pub fn close_library(handle: CUlibrary) {
     let mut registry = registry();
     let mut libraries = registry.libraries.iter_mut();
     if let Some(library) = libraries.find(|library| library.handle == handle) {
-        library.is_closing = true;
+        library.closed_by = Some(threads::thread_id());
     }
     cancel(registry, |pair| pair.library == handle);
+    registry::wait_while(|registry| registry.searching > 0);
 }
 
 /// Prepares no more of these libraries, and waits for the threads that prepare one.

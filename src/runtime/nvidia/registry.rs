@@ -8,12 +8,13 @@ use super::code::{Code, Counting};
 use super::copies::Copies;
 use super::image::Image;
 use crate::gpu::runtime::{AgentId, ExecutableId};
+use crate::support::settings::settings;
 use crate::support::sync::lock;
 use crate::sys::threads;
 use cuda_abi::driver::{CUcontext, CUdevice, CUdeviceptr, CUlibrary, CUmodule, CUstream};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 /// The virtual address of the first byte of module `n`. Each has 4 GiB.
 pub fn base(n: u32) -> u64 {
@@ -133,8 +134,16 @@ pub struct Library {
     pub code: Option<Arc<Code>>,
     /// The contexts in which it was searched for.
     pub searched: Vec<CUcontext>,
-    /// The program unloads it.
-    pub is_closing: bool,
+    /// The thread in which the program unloads it.
+    pub closed_by: Option<u32>,
+}
+
+impl Library {
+    /// Whether the calling thread may use the handle: no other thread unloads the library.
+    pub fn is_usable(&self) -> bool {
+        self.closed_by
+            .is_none_or(|thread| thread == threads::thread_id())
+    }
 }
 
 /// A stream capture.
@@ -171,6 +180,8 @@ pub struct Registry {
     /// New contexts with all instrumented libraries, and new libraries with all contexts, until the library is prepared there.
     /// See [`prepare`](super::prepare).
     pub unprepared: Vec<Unprepared>,
+    /// How many threads use handles of libraries that others may unload. See [`Search`].
+    pub searching: usize,
     /// The stream captures in progress.
     captures: Vec<Capture>,
     /// Copies of modules that were unloaded, to be freed.
@@ -192,6 +203,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     libraries: Vec::new(),
     modules: Vec::new(),
     unprepared: Vec::new(),
+    searching: 0,
     captures: Vec::new(),
     unused: Vec::new(),
     damaged: Vec::new(),
@@ -216,6 +228,36 @@ pub fn set_loading(is_loading: bool) {
 
 pub fn registry() -> MutexGuard<'static, Registry> {
     lock(&REGISTRY)
+}
+
+/// Notified when a library was prepared, or a [`Search`] is over.
+static CHANGED: Condvar = Condvar::new();
+
+pub fn notify() {
+    CHANGED.notify_all();
+}
+
+/// Waits for other threads. If the limit (DEVPROF_SYNC_MS) is reached, or a thread has panicked, the program goes on.
+pub fn wait_while(is_waiting: impl Fn(&mut Registry) -> bool) {
+    drop(CHANGED.wait_timeout_while(registry(), settings().sync_limit, is_waiting));
+}
+
+/// The calling thread uses handles of libraries: no other thread goes on to unload one that is [usable](Library::is_usable) until
+/// this is dropped.
+pub struct Search(());
+
+impl Search {
+    pub fn begin() -> Search {
+        registry().searching += 1;
+        Search(())
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        registry().searching -= 1;
+        notify();
+    }
 }
 
 /// This thread has loaded a module.
@@ -283,7 +325,7 @@ impl Registry {
         self.context_mut(handle);
         let libraries = self.libraries.iter();
         let counting = libraries
-            .filter(|library| library.counting == Counting::Yes && !library.is_closing)
+            .filter(|library| library.counting == Counting::Yes && library.closed_by.is_none())
             .map(|library| Unprepared::new(handle, library.handle, true));
         self.unprepared.extend(counting);
     }
@@ -297,7 +339,7 @@ impl Registry {
             counting,
             code,
             searched: Vec::new(),
-            is_closing: false,
+            closed_by: None,
         });
         if counting == Counting::Yes {
             let contexts = self.contexts.iter().filter(|context| !context.is_closing);

@@ -8,7 +8,7 @@
 use super::code::{Code, Content, Counting, Damage};
 use super::driver::{self, Current, Driver};
 use super::image::{self, Image};
-use super::registry::{self, Module, registry};
+use super::registry::{self, Module, Search, registry};
 use super::{handles, prepare, primary, transfer};
 use crate::gpu::copy_layout::VARIABLE;
 use crate::gpu::observers;
@@ -128,11 +128,15 @@ pub fn find_modules() {
     let Some(Ok(driver)) = driver::find() else {
         return;
     };
+    let _search = Search::begin();
     let mut missing = Vec::new();
     {
         let mut registry = registry();
         let contexts: Vec<CUcontext> = registry.contexts.iter().map(|of| of.handle).collect();
         for library in &mut registry.libraries {
+            if !library.is_usable() {
+                continue;
+            }
             let Some(code) = &library.code else { continue };
             for &context in &contexts {
                 // Only once: if the library is loaded there, its module stays as long as both.

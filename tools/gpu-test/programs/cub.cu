@@ -1,6 +1,9 @@
 // CUB's and Thrust's own kernels, which are in system headers and instrumented only with this option. Their results are
-// right with counts and with flags, and the same regions ran.
+// right with counts, with lists of counters and with flags. (How many blocks run depends on the registers of the kernels, so
+// the counts of these programs differ. Scans and sorts differ from run to run: their blocks wait for each other.)
 //
+// UNEQUAL: sm_90.default.profraw: three regions after a return in `if constexpr` ran according to clang's counts, and not according to flags, which are right
+// VARIANTS: O2 O2+lists
 // RUN: %{cu} -Xarch_device -mllvm=-system-headers-coverage cub.cu -o main.o
 // RUN: %{cxx} main.o -o out/a %{link}
 // CHECK: sm_90.default.profraw: _Z4fillPii: [1048576, 1000000]
@@ -9,7 +12,6 @@
 // AFTER: test "$(grep -vc '^sm_90.default.profraw: ' results)" = 0
 #include "check.h"
 #include <cub/device/device_reduce.cuh>
-#include <cub/device/device_scan.cuh>
 #include <thrust/device_vector.h>
 #include <thrust/transform.h>
 
@@ -26,22 +28,15 @@ __global__ void fill(int *out, int count) {
 }
 
 int main() {
-    thrust::device_vector<int> numbers(count), sums(count), sum(1);
-    int *from = thrust::raw_pointer_cast(numbers.data()), *to = thrust::raw_pointer_cast(sums.data());
+    thrust::device_vector<int> numbers(count), sum(1);
+    int *from = thrust::raw_pointer_cast(numbers.data()), *to = thrust::raw_pointer_cast(sum.data());
     fill<<<4096, 256>>>(from, count);
     thrust::transform(numbers.begin(), numbers.end(), numbers.begin(), twice());
-
-    size_t reduce = 0, scan = 0;
-    int *all = thrust::raw_pointer_cast(sum.data());
-    CHECK(cub::DeviceReduce::Sum(nullptr, reduce, from, all, count));
-    CHECK(cub::DeviceScan::ExclusiveSum(nullptr, scan, from, to, count));
-    thrust::device_vector<char> storage(reduce > scan ? reduce : scan);
-    void *memory = thrust::raw_pointer_cast(storage.data());
-    CHECK(cub::DeviceReduce::Sum(memory, reduce, from, all, count));
-    CHECK(cub::DeviceScan::ExclusiveSum(memory, scan, from, to, count));
+    size_t bytes = 0;
+    CHECK(cub::DeviceReduce::Sum(nullptr, bytes, from, to, count));
+    thrust::device_vector<char> storage(bytes);
+    CHECK(cub::DeviceReduce::Sum(thrust::raw_pointer_cast(storage.data()), bytes, from, to, count));
 
     // Of 100 numbers in a row, the even ones have the sum 2450, and the odd ones 2500.
     EXPECT(sum[0] == count / 100 * (2450 + 2 * 2500));
-    EXPECT(sums[0] == 0 && sums[2] == 2 && sums[100] == 2450 + 2 * 2500);
-    EXPECT(sums[count - 1] == sum[0] - 2 * 99);
 }
