@@ -22,11 +22,13 @@ import os
 import random
 import re
 import shlex
+import struct
 import subprocess
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Inputs"))
 import profraw
+import same_regions
 
 # Starts a decision in a text; its number follows.
 MARK = re.compile("\1(\\d+)\2")
@@ -372,9 +374,32 @@ def indented(lines):
 # ---- Comparison.
 
 
+def readable(code):
+    """The code, or, of a cubin, in which they are symbols, an object with the sections in which llvm-cov finds the coverage mapping."""
+    with open(code, "rb") as file:
+        elf = file.read()
+    if struct.unpack_from("<H", elf, 18)[0] != 190:  # EM_CUDA
+        return code
+    sections = {"__llvm_covfun": b"", "__llvm_covmap": b"", "__llvm_prf_names": b""}
+    for name, data in same_regions.elf_parts(elf):
+        for start, section in (("__covrec_", "__llvm_covfun"), ("__llvm_coverage_mapping", "__llvm_covmap"), ("__llvm_prf_nm", "__llvm_prf_names")):
+            if name.startswith(start):
+                sections[section] += data + bytes(-len(data) % 8 if section != "__llvm_prf_names" else 0)
+    sections[".shstrtab"] = b"\0" + b"".join(name.encode() + b"\0" for name in [*sections, ".shstrtab"])
+    contents, table = b"", bytes(64)
+    for name, data in sections.items():
+        kind, at = 3 if name == ".shstrtab" else 1, sections[".shstrtab"].index(name.encode())
+        table += struct.pack("<IIQQQQIIQQ", at, kind, 0, 0, 64 + len(contents), len(data), 0, 0, 8, 0)
+        contents += data + bytes(-len(data) % 8)
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 1, 62, 1, 0, 0, 64 + len(contents), 0, 64, 0, 0, 64, len(sections) + 1, len(sections))
+    with open("mapping.o", "wb") as file:
+        file.write(header + contents + table)
+    return "mapping.o"
+
+
 def shown(code, profile):
     """What llvm-cov shows: of each decision (location and instance) the number of conditions, and the vectors with their results."""
-    merged = f"{profile}.profdata"
+    code, merged = readable(code), f"{profile}.profdata"
     subprocess.run(["llvm-profdata", "merge", profile, "-o", merged], check=True)
     text = subprocess.run(["llvm-cov", "export", code, f"-instr-profile={merged}"], check=True, capture_output=True, text=True).stdout
     found = {}
