@@ -125,18 +125,21 @@ struct MarkDecisions : PassInfoMixin<MarkDecisions> {
 private:
     static bool mark(Function &F) {
         SmallVector<InstrProfMCDCTVBitmapUpdate *> Updates;
-        SmallVector<uint64_t> Ends; // where decisions begin, and the end of the last one
+        SmallVector<uint64_t> Firsts;
+        uint64_t Size = 0;
         for (Instruction &I : instructions(F))
             if (auto *Update = dyn_cast<InstrProfMCDCTVBitmapUpdate>(&I)) {
                 Updates.push_back(Update);
-                Ends.push_back(Update->getBitmapIndex()->getZExtValue());
+                Firsts.push_back(Update->getBitmapIndex()->getZExtValue());
             } else if (auto *Parameters = dyn_cast<InstrProfMCDCBitmapParameters>(&I)) {
-                Ends.push_back(Parameters->getNumBitmapBits()->getZExtValue());
+                Size = Parameters->getNumBitmapBits()->getZExtValue();
             }
-        sort(Ends);
+        sort(Firsts);
         for (InstrProfMCDCTVBitmapUpdate *Update : Updates) {
             IRBuilder<> Here(Update);
-            uint64_t First = Update->getBitmapIndex()->getZExtValue(), Bits = *upper_bound(Ends, First) - First;
+            uint64_t First = Update->getBitmapIndex()->getZExtValue();
+            auto *Next = upper_bound(Firsts, First);
+            uint64_t Bits = (Next == Firsts.end() ? Size : *Next) - First;
             Value *Index = Here.CreateLoad(Here.getInt32Ty(), Update->getMCDCCondBitmapAddr());
             createMark(Here, DecisionMark,
                        {ConstantPointerNull::get(Here.getPtrTy()), Here.getInt32(First), Here.getInt32(Bits), Index});
