@@ -2,6 +2,7 @@
 // word, and where no bits can be in registers: if the wave ends or may wait. The bitmaps are the host's, also without atomic updates.
 //
 // REQUIRES: debian, gfx1100
+// REQUIRES: wave32
 // DEFINE: %{cxx} = %hip_cxx -w %pgo -fcoverage-mcdc %flags %keep_flags -O2
 // DEFINE: %{same} = ./a && sh -c '%profdata merge --text gfx1100.default.profraw -o device && %profdata merge --text default.profraw -o host' && \
 // DEFINE:     python3 %t/bitmaps.py device _Z5loopsjj _Z4manyj _Z5largej > of-device && python3 %t/bitmaps.py host _Z5loopsjj _Z4manyj _Z5largej | diff - of-device && \

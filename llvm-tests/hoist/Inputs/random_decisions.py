@@ -180,9 +180,12 @@ class Program:
 
     def condition(self, depth, bits, unused=()):
         """One of the input's bits, of those that the decision does not use yet, or something else."""
-        kind = self.choose.choice(["bit"] * 5 + ["computed", "iteration", "not"] + ["call", "lambda", "?:", "=="] * (depth > 0))
+        kind = self.choose.choice(["bit"] * 10 + ["computed", "iteration", "not"] * 2 + ["constant"] + 2 * ["call", "lambda", "?:", "=="] * (depth > 0))
         nested = lambda: self.decision(self.choose.randint(2, 3), depth - 1, bits)
         n = unused.pop() if unused else self.choose.randrange(bits)
+        if kind == "constant":
+            text = self.choose.choice(["true", "false", "sizeof v == 4", "0"])
+            return Leaf(text, lambda state: text not in ("false", "0"))
         if kind == "not":
             leaf = self.condition(depth, bits, unused)
             return Leaf(f"!({leaf.text})", lambda state: not leaf.value(state))

@@ -2,8 +2,8 @@
 // and with stock clang's, the device records the combinations of conditions (MC/DC) that the host records for the same inputs, and that
 // a judge in Python has found.
 //
-// VARIANTS: O1+mcdc O2+mcdc O3+mcdc
-// FLAGS: O1+mcdc+ran O2+mcdc+ran O3+mcdc+ran O1+mcdc+stock O2+mcdc+stock O3+mcdc+stock
+// VARIANTS: O1+mcdc O2+mcdc O3+mcdc O2+rdc+mcdc
+// FLAGS: O1+mcdc+ran O2+mcdc+ran O3+mcdc+ran O2+rdc+mcdc+ran O1+mcdc+stock O2+mcdc+stock O3+mcdc+stock
 // RUN: seed=1
 // RUN: %if O2 %{ seed=2 %}
 // RUN: %if O3 %{ seed=3 %}
