@@ -13,7 +13,8 @@
 #
 # A function has decisions of up to six conditions in ifs, loops, returns, initializers, the operands of calls and conditional
 # operators, macros, templates and lambdas. A decision can contain others, and conditions depend on the input, on what the function
-# has computed and on the iteration. The lanes of a kernel have different inputs: all of the function's, or some.
+# has computed and on the iteration, or are constants. The lanes of a kernel have different inputs: all of the function's, or some.
+# What LLVM gets wrong itself (peer/mcdc.test) is left out.
 import argparse
 import collections
 import glob
@@ -103,7 +104,7 @@ class Decision:
             return value(right) if value(left) == (node.operator == "&&") else node.operator == "||"
 
         result = value(self.tree)
-        # llvm-cov takes the value of the last condition for the result, also of a condition in a negated part: `!(a || b) && c`.
+        # llvm-cov shows the value of the last condition as the result (peer/mcdc.test).
         self.vectors[state.instance].add((tuple(vector.values()), last))
         return result
 
@@ -145,7 +146,7 @@ class Program:
         made = Decision(len(self.decisions), tree)
         self.decisions.append(made)
         mark = f"\1{made.number}\2"
-        # A macro: the decision is where it is defined. llvm-cov does not find decisions in a macro's arguments.
+        # A macro: the decision is where it is defined. llvm-cov confuses decisions in its arguments (peer/mcdc.test).
         if conditions <= 4 and self.choose.random() < 0.3 and not any(MARK.search(leaf.text) or "DECIDE" in leaf.text for leaf in made.conditions):
             names = dict(zip(made.conditions, "abcd"))
             self.definitions.append(f"#define DECIDE{made.number}({', '.join(names.values())}) ({mark}{self.tree_text(tree, names)})")
@@ -196,7 +197,7 @@ class Program:
             inner = nested()
             return Leaf(f"[&] {{ return {inner.text}; }}()", inner.value)
         if kind == "?:":
-            # same(…): clang 23 records nothing of some decisions that are themselves operands of a condition's `?:`, on the host, too.
+            # same(…): clang does not record all decisions that are operands of this `?:` themselves (peer/mcdc.test).
             called = lambda inner: Expression(f"same({inner.text})", inner.value)
             first, yes, no = (called(nested()) if self.choose.random() < 0.4 else self.condition(0, bits) for _ in range(3))
             return Leaf(f"({first.text} ? {yes.text} : {no.text})",

@@ -7,7 +7,7 @@
 // 2. moves marks in front of branches, so that they do not keep LLVM from making selects,
 // 3. replaces the marks by code when functions are inlined.
 //
-// The bitmaps of MC/DC, in which LLVM's code sets a bit for each decision, get the same: a function collects bits in registers.
+// In the bitmaps of MC/DC, LLVM's code sets a bit for each decision. These bits are kept in registers in the same way.
 #include "updates.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -359,7 +359,7 @@ using Masks = SmallVector<Value *>;
 // For some flags, others that are set whenever they are. They have no bit in the masks.
 using SetTogether = DenseMap<Flag, SmallVector<Flag>>;
 
-// The place for code that is executed if the word is not 0.
+// Returns where code is inserted that is executed if the word is not 0.
 Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
     IRBuilder<> Here(Before);
     MDNode *Weights = MDBuilder(Here.getContext()).createBranchWeights(Taken, NotTaken);
