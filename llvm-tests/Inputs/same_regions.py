@@ -157,8 +157,12 @@ def decode(function, files, encoded, counters, has_flags):
                 kind = header >> 3
                 if kind == 0:
                     parts = [("code", 0)]
-                elif kind == 4:
+                elif kind == 5:  # a decision (MC/DC): its bitmap, its conditions
+                    numbers.next(), numbers.next()
+                elif kind in (4, 6):
                     parts = [("true", numbers.next()), ("false", numbers.next())]
+                    if kind == 6:  # a condition of a decision: its number, and those of the following ones
+                        numbers.next(), numbers.next(), numbers.next()
                     # clang knows the outcome; with flags, it does not write the flag of it.
                     if ZERO in dict(parts).values() and not has_flags:
                         parts = []

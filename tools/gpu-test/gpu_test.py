@@ -23,8 +23,8 @@ import counts
 import same_regions
 
 SKIPPED = 77
-# Writes random kernels.
-RANDOM = os.path.join(REPO, "llvm-tests", "hoist", "Inputs", "random_kernels.py")
+# Write random kernels, and random decisions.
+RANDOM, DECISIONS = (os.path.join(REPO, "llvm-tests", "hoist", "Inputs", f"random_{name}.py") for name in ("kernels", "decisions"))
 # The GPU machine's libraries may be older than those that the programs are linked with.
 NEWEST = {"GLIBC": "2.39", "GLIBCXX": "3.4.33"}
 # The host's profile, unless a test names others.
@@ -102,13 +102,14 @@ class GpuTest(lit.formats.FileBasedTest):
                 yield Case(program, [*variants, "ran"], "ran", exact)
 
     def execute(self, test, _):
-        gpu, after = (IntegratedTestKeywordParser(key, ParserKind.COMMAND) for key in ("GPU:", "AFTER:"))
-        built = parseIntegratedTestScript(test, [gpu, after], require_script=False)
+        gpu, after, always = (IntegratedTestKeywordParser(key, ParserKind.COMMAND) for key in ("GPU:", "AFTER:", "ALWAYS:"))
+        built = parseIntegratedTestScript(test, [gpu, after, always], require_script=False)
         if isinstance(built, lit.Test.Result):
             return built
         with open(test.getSourcePath()) as file:
             text = file.read().replace("sm_90", self.arch)
-        return self.step(test, text, built, gpu.getValue() or ["%a"], after.getValue() or ["%{FileCheck}"])
+        checks = ["%{FileCheck}"] if test.exact else after.getValue() or ["%{FileCheck}"]
+        return self.step(test, text, built, gpu.getValue() or ["%a"], [*checks, *(always.getValue() or [])])
 
     def build(self, test, text, built, gpu, _):
         """Compiles the program, unless one that is built in the same way exists, and writes the script for the GPU machine."""
@@ -120,7 +121,7 @@ class GpuTest(lit.formats.FileBasedTest):
         headers = [f"{REPO}/src/runtime/devprof.h", *glob.glob(f"{REPO}/src/device/device-rt/*.h"), *glob.glob(f"{HERE}/programs/*.h")]
         # Other comments than split-file's are no part of the program. The lines keep their numbers.
         digest = hashlib.sha256((script + re.sub("(?m)^//(?!---).*$", "", text)).encode())
-        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [self.plugin(test.words)] * bool(self.plugin(test.words)) + [RANDOM] * (RANDOM in script)
+        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [self.plugin(test.words)] * bool(self.plugin(test.words)) + [path for path in (RANDOM, DECISIONS) if path in script]
         for path in [*sorted(headers), *used]:
             with open(path, "rb") as file:
                 digest.update(file.read())
@@ -168,6 +169,8 @@ class GpuTest(lit.formats.FileBasedTest):
             profile += " -Xarch_device -mllvm=-enable-single-byte-coverage -Xarch_device -mllvm=-conditional-counter-update"
         profile += " -DDEVPROF_LISTS" * has("lists")
         profile += f" -fpass-plugin={self.plugin(test.words)}" * bool(self.plugin(test.words))
+        if has("mcdc"):
+            profile += " -Xclang -fcoverage-mcdc -Xclang -fprofile-update=atomic"
         relocatable = " -fgpu-rdc -foffload-lto" if has("lto") else " -fgpu-rdc" if has("rdc") else ""
         link = "-s -Wl,-rpath,'$ORIGIN/../../lib'" + ("" if has("plain") else " -fprofile-instr-generate")
         if relocatable:
@@ -187,6 +190,7 @@ class GpuTest(lit.formats.FileBasedTest):
             ("%{link}", link),
             ("%{sm}", arch.removeprefix("sm_")),
             ("%{random}", f"python3 {RANDOM}"),
+            ("%{decisions}", f"python3 {DECISIONS}"),
         ]
 
     def check(self, test, text, _, __, after):
@@ -205,14 +209,14 @@ class GpuTest(lit.formats.FileBasedTest):
                 return lit.Test.Result(lit.Test.UNSUPPORTED, f"{test.exact.name}, with which it is compared, did not run")
             failure = self.compare(test, text)
             # FileCheck needs a line, and there may be no others.
-            found, checked, after = found + "the end\n", re.sub(COUNTED, "", text, flags=re.M) + "// CHECK: the end\n", ["%{FileCheck}"]
+            found, checked = found + "the end\n", re.sub(COUNTED, "", text, flags=re.M) + "// CHECK: the end\n"
         with tempfile.TemporaryDirectory() as directory:
             for name, content in (("results", found), ("test", checked)):
                 with open(os.path.join(directory, name), "w") as file:
                     file.write(content)
             check = f"FileCheck test --input-file=results --allow-empty --allow-unused-prefixes --implicit-check-not='{{{{.}}}}' --check-prefixes={','.join(test.prefixes)}"
             substitutions = [("%{FileCheck}", check), ("%{results}", os.path.join(path, "files")), ("%{program}", self.program(path))]
-            substitutions += [("%devprof", os.path.join(self.folder, "bin", "devprof")), ("%arch", self.arch)]
+            substitutions += [("%devprof", os.path.join(self.folder, "bin", "devprof")), ("%arch", self.arch), ("%{decisions}", f"python3 {DECISIONS}")]
             return result(failure + bash(test.expand(after, substitutions), directory))
 
     def program(self, path):

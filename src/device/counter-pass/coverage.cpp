@@ -6,6 +6,8 @@
 // 1. replaces the stores by calls (marks) before the code is optimized,
 // 2. moves marks in front of branches, so that they do not keep LLVM from making selects,
 // 3. replaces the marks by code when functions are inlined.
+//
+// In the bitmaps of MC/DC, LLVM's code sets a bit for each decision. These bits are kept in registers in the same way.
 #include "updates.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -40,6 +42,9 @@ namespace {
 // Stands for LLVM's store to a flag: (flag, whether the block is entered). No code calls it in the end.
 constexpr StringLiteral Mark = "__devprof_mark_covered";
 
+// Stands for LLVM's update of a bitmap: (bitmap, the decision's first bit, the number of its bits, which of these).
+constexpr StringLiteral DecisionMark = "__devprof_mark_decided";
+
 // How often a flag is not in memory yet, as weights of branches.
 constexpr uint32_t Seldom = 1, Often = 2000;
 
@@ -67,10 +72,29 @@ bool isMissingWord(const Value *Pointer) {
     return isa<GlobalVariable>(Of) && Of->getName().starts_with(MissingWords);
 }
 
-CallInst *markIn(Instruction &I) {
+CallInst *callOf(StringRef Name, Instruction &I) {
     auto *Call = dyn_cast<CallInst>(&I);
     Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-    return Callee && Callee->getName() == Mark ? Call : nullptr;
+    return Callee && Callee->getName() == Name ? Call : nullptr;
+}
+
+CallInst *markIn(Instruction &I) { return callOf(Mark, I); }
+
+// Calls a mark. LLVM may copy, move and remove it with its block.
+CallInst *createMark(IRBuilder<> &Here, StringRef Name, ArrayRef<Value *> Arguments) {
+    SmallVector<Type *> Types;
+    for (Value *Each : Arguments)
+        Types.push_back(Each->getType());
+    Module &M = *Here.GetInsertBlock()->getModule();
+    FunctionCallee Callee = M.getOrInsertFunction(Name, FunctionType::get(Here.getVoidTy(), Types, false));
+    auto *Declared = cast<Function>(Callee.getCallee());
+    for (auto Kind : {Attribute::NoUnwind, Attribute::WillReturn, Attribute::NoCallback, Attribute::NoSync, Attribute::NoFree})
+        Declared->addFnAttr(Kind);
+    Declared->setMemoryEffects(MemoryEffects::inaccessibleMemOnly(ModRefInfo::Mod));
+    CallInst *Call = Here.CreateCall(Callee, Arguments);
+    // Two marks do not become one whose flag depends on where the lane comes from.
+    Call->addFnAttr(Attribute::NoMerge);
+    return Call;
 }
 
 // ---- Marks.
@@ -87,6 +111,42 @@ LoadInst *testOf(StoreInst &Store) {
     auto *Load = dyn_cast<LoadInst>(Tested);
     return Load && Load->getParent() == Before && Load->getPointerOperand() == Store.getPointerOperand() ? Load : nullptr;
 }
+
+// Before LLVM lowers its intrinsics, of which each has its decision's first bit: the marks get their bitmap when it exists.
+struct MarkDecisions : PassInfoMixin<MarkDecisions> {
+    PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+        bool Changed = false;
+        for (Function &F : M)
+            Changed |= isGpu(M) && mark(F);
+        return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    }
+    static bool isRequired() { return true; }
+
+private:
+    static bool mark(Function &F) {
+        SmallVector<InstrProfMCDCTVBitmapUpdate *> Updates;
+        SmallVector<uint64_t> Firsts;
+        uint64_t Size = 0;
+        for (Instruction &I : instructions(F))
+            if (auto *Update = dyn_cast<InstrProfMCDCTVBitmapUpdate>(&I)) {
+                Updates.push_back(Update);
+                Firsts.push_back(Update->getBitmapIndex()->getZExtValue());
+            } else if (auto *Parameters = dyn_cast<InstrProfMCDCBitmapParameters>(&I)) {
+                Size = Parameters->getNumBitmapBits()->getZExtValue();
+            }
+        sort(Firsts);
+        for (InstrProfMCDCTVBitmapUpdate *Update : Updates) {
+            IRBuilder<> Here(Update);
+            uint64_t First = Update->getBitmapIndex()->getZExtValue();
+            auto *Next = upper_bound(Firsts, First);
+            uint64_t Bits = (Next == Firsts.end() ? Size : *Next) - First;
+            Value *Index = Here.CreateLoad(Here.getInt32Ty(), Update->getMCDCCondBitmapAddr());
+            createMark(Here, DecisionMark,
+                       {ConstantPointerNull::get(Here.getPtrTy()), Here.getInt32(First), Here.getInt32(Bits), Index});
+        }
+        return !Updates.empty();
+    }
+};
 
 struct MarkFlags : PassInfoMixin<MarkFlags> {
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
@@ -108,11 +168,44 @@ struct MarkFlags : PassInfoMixin<MarkFlags> {
     static bool mark(Module &M) {
         bool Changed = false;
         for (Function &F : M)
-            Changed |= isGpu(M) && mark(F);
+            if (isGpu(M)) {
+                Changed |= mark(F);
+                Changed |= markBitmap(F);
+            }
         return Changed;
     }
 
 private:
+    // The marks of decisions get the function's bitmap, and LLVM's updates are removed. Each is behind a test, which LLVM then removes.
+    static bool markBitmap(Function &F) {
+        SmallVector<CallInst *> Marks;
+        SmallVector<Instruction *> Updates;
+        Constant *Bitmap = nullptr;
+        for (Instruction &I : instructions(F)) {
+            CallInst *Call = callOf(DecisionMark, I);
+            if (Call && isa<ConstantPointerNull>(Call->getArgOperand(0)))
+                Marks.push_back(Call);
+            auto *Atomic = dyn_cast<AtomicRMWInst>(&I);
+            auto *Store = dyn_cast<StoreInst>(&I);
+            Value *Pointer = Atomic ? Atomic->getPointerOperand() : Store ? Store->getPointerOperand() : nullptr;
+            auto *Array = Pointer ? dyn_cast<GlobalVariable>(getUnderlyingObject(Pointer)) : nullptr;
+            if (Array && Array->getName().starts_with("__profbm_")) {
+                Updates.push_back(&I);
+                Bitmap = Array;
+            }
+        }
+        if (Marks.empty())
+            return false;
+        for (CallInst *Each : Marks)
+            if (Bitmap)
+                Each->setArgOperand(0, ConstantExpr::getPointerBitCastOrAddrSpaceCast(Bitmap, Each->getArgOperand(0)->getType()));
+            else
+                Each->eraseFromParent();
+        for (Instruction *Each : Updates)
+            Each->eraseFromParent();
+        return true;
+    }
+
     static bool mark(Function &F) {
         SmallVector<StoreInst *> Stores;
         for (Instruction &I : instructions(F)) {
@@ -139,17 +232,9 @@ private:
     }
 
     static void insert(Instruction *Before, Value *Pointer) {
-        Module &M = *Before->getModule();
         IRBuilder<> Here(Before);
-        FunctionCallee Callee = M.getOrInsertFunction(Mark, Here.getVoidTy(), Here.getPtrTy(), Here.getInt1Ty());
-        auto *Declared = cast<Function>(Callee.getCallee());
-        for (auto Kind : {Attribute::NoUnwind, Attribute::WillReturn, Attribute::NoCallback, Attribute::NoSync, Attribute::NoFree})
-            Declared->addFnAttr(Kind);
-        Declared->setMemoryEffects(MemoryEffects::inaccessibleMemOnly(ModRefInfo::Mod));
-        CallInst *Call = Here.CreateCall(
-            Callee, {ConstantExpr::getPointerBitCastOrAddrSpaceCast(cast<Constant>(Pointer), Here.getPtrTy()), Here.getTrue()});
-        // Two marks do not become one whose flag depends on where the lane comes from.
-        Call->addFnAttr(Attribute::NoMerge);
+        createMark(Here, Mark,
+                   {ConstantExpr::getPointerBitCastOrAddrSpaceCast(cast<Constant>(Pointer), Here.getPtrTy()), Here.getTrue()});
     }
 };
 
@@ -274,6 +359,24 @@ using Masks = SmallVector<Value *>;
 // For some flags, others that are set whenever they are. They have no bit in the masks.
 using SetTogether = DenseMap<Flag, SmallVector<Flag>>;
 
+// Returns where code is inserted that is executed if the word is not 0.
+Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
+    IRBuilder<> Here(Before);
+    MDNode *Weights = MDBuilder(Here.getContext()).createBranchWeights(Taken, NotTaken);
+    return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
+}
+
+// An atomic operation without a result, on the GPU's own memory.
+void updateAtomically(IRBuilder<> &Here, AtomicRMWInst::BinOp Operation, Value *Pointer, Value *Bits) {
+    LLVMContext &Context = Here.getContext();
+    bool IsAmd = Here.GetInsertBlock()->getModule()->getTargetTriple().isAMDGCN();
+    auto *Update = Here.CreateAtomicRMW(Operation, Pointer, Bits, Align(4), AtomicOrdering::Monotonic,
+                                        Context.getOrInsertSyncScopeID(IsAmd ? "agent" : "device"));
+    if (IsAmd) // one instruction
+        for (const char *Kind : {"amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory"})
+            Update->setMetadata(Kind, MDNode::get(Context, {}));
+}
+
 // Which flags of a function, or of a piece of code, are not in memory yet, and how they get there. Each flag is a bit of a mask.
 class Writer {
 public:
@@ -311,12 +414,6 @@ protected:
     // Sets the flags of `Fresh`, masks that are not all 0, or, if it costs less, of `Seen`, and those that are set together with
     // them.
     virtual void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) = 0;
-
-    Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t NotTaken) {
-        IRBuilder<> Here(Before);
-        MDNode *Weights = MDBuilder(F.getContext()).createBranchWeights(Taken, NotTaken);
-        return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
-    }
 
     static Value *address(IRBuilder<> &Here, Value *Array, Value *Index) {
         return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
@@ -411,11 +508,7 @@ private:
     }
 
     void clear(IRBuilder<> &Here, Value *N, Value *Bits) {
-        auto *Update = Here.CreateAtomicRMW(AtomicRMWInst::And, wordAt(Here, N), Here.CreateNot(Bits), Align(4),
-                                            AtomicOrdering::Monotonic, scope());
-        // The GPU's own memory, where this is one instruction.
-        for (const char *Kind : {"amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory"})
-            Update->setMetadata(Kind, MDNode::get(F.getContext(), {}));
+        updateAtomically(Here, AtomicRMWInst::And, wordAt(Here, N), Here.CreateNot(Bits));
     }
 
     Value *wordAt(IRBuilder<> &Here, Value *N) { return Here.CreateInBoundsGEP(Word, Words, N); }
@@ -544,12 +637,24 @@ private:
     }
 };
 
+// Whether the linker may take the array of a function from another file, which may have been compiled without this plugin: its address
+// has any alignment. LLVM makes every array replaceable, but of a function that only this file has, there is no other one.
+bool isReplaceable(const GlobalVariable &Array) {
+    const Module &M = *Array.getParent();
+    // cuda.h knows whether files are linked.
+    const GlobalVariable *Copies = M.getNamedGlobal("__devprof_counter_copies");
+    bool IsLinked = !Copies || !Copies->isStrongDefinitionForLinker();
+    StringRef Name = Array.getName();
+    Name.consume_front("__profc_") || Name.consume_front("__profbm_");
+    const Function *Of = M.getFunction(Name);
+    return IsLinked && !(Of && Of->hasExternalLinkage() && !Of->isDeclaration());
+}
+
 // For NVIDIA GPUs: the code loads the flags themselves. Bit 8 * i + s of a mask is for byte i of the mask's s-th word of flags. The
 // words of memory have 0xff or 0 in each byte, so that (word & 0x01010101 << s) has the flags in the bits of the mask.
 class ByteWriter : public Writer {
 public:
-    ByteWriter(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others)
-        : Writer(F, Others), Copies(F.getParent()->getNamedGlobal("__devprof_counter_copies")) {
+    ByteWriter(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others) : Writer(F, Others) {
         MapVector<GlobalVariable *, SmallVector<unsigned>> Indices;
         for (const Flag &Each : Flags)
             Indices[Each.first].push_back(Each.second);
@@ -594,7 +699,6 @@ private:
     };
     SmallVector<Word> Words;
     DenseMap<std::pair<GlobalVariable *, unsigned>, unsigned> Numbers;
-    GlobalVariable *Copies;
 
     static uint32_t bits(const Word &W, unsigned N) {
         uint32_t Bits = 0;
@@ -628,17 +732,6 @@ private:
             else
                 setIn(Before, First, Fresh[N], Bits, Fresh.size() == 1 && End == Words.size() && First == 0);
         }
-    }
-
-    // Whether the linker may take the array of another file, which may have been compiled without this plugin: its address has any
-    // alignment. LLVM makes every array replaceable, but of a function that only this file has, there is no other one.
-    bool isReplaceable(const GlobalVariable &Array) {
-        // cuda.h knows whether files are linked.
-        bool IsLinked = !Copies || !Copies->isStrongDefinitionForLinker();
-        StringRef Name = Array.getName();
-        Name.consume_front("__profc_");
-        const Function *Of = F.getParent()->getFunction(Name);
-        return IsLinked && !(Of && Of->hasExternalLinkage() && !Of->isDeclaration());
     }
 
     Value *loadWord(IRBuilder<> &Here, const Word &Of) {
@@ -713,9 +806,170 @@ std::unique_ptr<Writer> Writer::create(Function &F, ArrayRef<Flag> Flags, const 
     return std::make_unique<BitWriter>(F, Flags, Others);
 }
 
+// The decisions of a function. Their bits are in words in registers, of up to 32 bits of a bitmap from a byte on, and where the
+// function ends, those that are new are written to the bitmap.
+class DecisionsOf {
+public:
+    explicit DecisionsOf(Function &F) : F(F) {
+        for (Instruction &I : instructions(F))
+            if (CallInst *Call = callOf(DecisionMark, I)) {
+                auto Constant = [&](unsigned N) { return unsigned(cast<ConstantInt>(Call->getArgOperand(N))->getZExtValue()); };
+                All.push_back({Call, Call->getArgOperand(0)->stripPointerCasts(), Constant(1), Constant(2), Call->getArgOperand(3)});
+            }
+    }
+
+    bool empty() const { return All.empty(); }
+
+    // Collects the bits, except for decisions in loops that wait, which are written where they are.
+    void collect(Instruction *Start, function_ref<bool(BasicBlock *)> IsInWaiting) {
+        pack(IsInWaiting);
+        for (Word &Each : Words) {
+            IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().begin());
+            Each.Seen = Entry.CreateAlloca(Entry.getInt32Ty(), nullptr, "devprof.decided");
+            IRBuilder<>(Start).CreateStore(Entry.getInt32(0), Each.Seen);
+        }
+        for (const Decision &Each : All)
+            if (Word *In = wordOf(Each)) {
+                IRBuilder<> Here(Each.Call);
+                Value *Bit = Here.CreateShl(Here.getInt32(1), Here.CreateAdd(Each.Index, Here.getInt32(Each.First - In->First)));
+                Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), In->Seen), Bit), In->Seen);
+            }
+    }
+
+    // Loads what is in memory, for all ends of the function.
+    void load(Instruction *Start) {
+        for (Word &Each : Words)
+            Each.Loaded = loadWord(Start, Each);
+    }
+
+    // Writes the bits that are new.
+    void write(Instruction *Before, bool ClearsSeen) {
+        if (Words.empty())
+            return;
+        IRBuilder<> Here(Before);
+        SmallVector<Value *> Fresh;
+        Value *Any = Here.getInt32(0);
+        for (const Word &Each : Words) {
+            Value *Seen = Here.CreateLoad(Here.getInt32Ty(), Each.Seen);
+            Fresh.push_back(Here.CreateAnd(Seen, Here.CreateNot(Each.Loaded ? Each.Loaded : loadWord(Before, Each))));
+            Any = Here.CreateOr(Any, Fresh.back());
+            if (ClearsSeen)
+                Here.CreateStore(Here.getInt32(0), Each.Seen);
+        }
+        Instruction *Then = ifNot0(Before, Any, Seldom, Often);
+        for (auto [Each, Bits] : zip_equal(Words, Fresh))
+            set(Words.size() > 1 ? ifNot0(Then, Bits, 1, 1) : Then, Each.Bitmap, Here.getInt32(Each.First / 8), Bits, Each.bytes());
+    }
+
+    // Writes what is left where it is, and removes the marks.
+    void finish() {
+        for (const Decision &Each : All) {
+            if (!wordOf(Each)) {
+                IRBuilder<> Here(Each.Call);
+                Value *Index = Here.CreateAdd(Each.Index, Here.getInt32(Each.First)), *Byte = Here.CreateLShr(Index, 3);
+                Value *Bit = Here.CreateShl(Here.getInt32(1), Here.CreateAnd(Index, 7));
+                Value *Loaded = Here.CreateZExt(
+                    Here.CreateLoad(Here.getInt8Ty(), Here.CreateInBoundsGEP(Here.getInt8Ty(), Each.Bitmap, Byte)), Here.getInt32Ty());
+                set(ifNot0(Each.Call, Here.CreateAnd(Bit, Here.CreateNot(Loaded)), Seldom, Often), Each.Bitmap, Byte, Bit, 1);
+            }
+            Each.Call->eraseFromParent();
+        }
+        SmallVector<AllocaInst *> Registers;
+        for (const Word &Each : Words)
+            Registers.push_back(Each.Seen);
+        DominatorTree Now(F);
+        PromoteMemToReg(Registers, Now);
+    }
+
+private:
+    // More words would need too many registers.
+    static constexpr size_t MaxWords = 8;
+    struct Decision {
+        CallInst *Call;
+        Value *Bitmap;
+        unsigned First, Bits;
+        Value *Index;
+    };
+    struct Word {
+        Value *Bitmap;
+        unsigned First, End;
+        AllocaInst *Seen = nullptr;
+        Value *Loaded = nullptr;
+
+        unsigned bytes() const { return divideCeil(End - First, 8); }
+    };
+    Function &F;
+    SmallVector<Decision> All;
+    SmallVector<Word> Words;
+    SmallPtrSet<const CallInst *, 8> InPlace;
+
+    void pack(function_ref<bool(BasicBlock *)> IsInWaiting) {
+        MapVector<Value *, SmallVector<std::pair<unsigned, unsigned>>> Ranges;
+        for (const Decision &Each : All)
+            if (IsInWaiting(Each.Call->getParent()))
+                InPlace.insert(Each.Call);
+            else
+                Ranges[Each.Bitmap].push_back({Each.First, Each.First + Each.Bits});
+        for (auto &[Bitmap, Of] : Ranges) {
+            sort(Of);
+            for (auto [First, End] : Of)
+                if (!Words.empty() && Words.back().Bitmap == Bitmap && End - Words.back().First <= 32)
+                    Words.back().End = std::max(Words.back().End, End);
+                else if (unsigned Start = First / 8 * 8; End - Start <= 32 && Words.size() < MaxWords)
+                    Words.push_back({Bitmap, Start, End});
+        }
+    }
+
+    Word *wordOf(const Decision &Of) {
+        if (InPlace.contains(Of.Call))
+            return nullptr;
+        auto *Found = find_if(Words, [&](const Word &Each) {
+            return Each.Bitmap == Of.Bitmap && Each.First <= Of.First && Of.First + Of.Bits <= Each.End;
+        });
+        return Found == Words.end() ? nullptr : Found;
+    }
+
+    static Value *loadWord(Instruction *Before, const Word &Of) {
+        IRBuilder<> Here(Before);
+        Value *Loaded = Here.getInt32(0);
+        unsigned Done = 0;
+        // AMD GPUs can load words from any address.
+        Align Known(1);
+        auto *Array = dyn_cast<GlobalVariable>(Of.Bitmap);
+        if (Array && Array->getParent()->getTargetTriple().isNVPTX() && !isReplaceable(*Array)) {
+            Array->setAlignment(std::max(Array->getAlign().valueOrOne(), Align(4)));
+            Known = Align(4);
+        }
+        for (unsigned Size : {4, 2, 1})
+            for (; Of.bytes() - Done >= Size; Done += Size) {
+                unsigned At = Of.First / 8 + Done;
+                Value *From = Here.CreateConstInBoundsGEP1_32(Here.getInt8Ty(), Of.Bitmap, At);
+                Value *Part = Here.CreateAlignedLoad(Here.getIntNTy(8 * Size), From, commonAlignment(Known, At));
+                Loaded = Here.CreateOr(Loaded, Here.CreateShl(Here.CreateZExt(Part, Here.getInt32Ty()), 8 * Done));
+            }
+        return Loaded;
+    }
+
+    // Sets bits of up to four bytes of the bitmap, by atomic operations on the aligned words around them.
+    static void set(Instruction *Before, Value *Bitmap, Value *Byte, Value *Bits, unsigned Bytes) {
+        IRBuilder<> Here(Before);
+        Type *Word = Here.getInt32Ty(), *Long = Here.getInt64Ty();
+        Value *Pointer = Here.CreateInBoundsGEP(Here.getInt8Ty(), Bitmap, Byte), *Address = Here.CreatePtrToInt(Pointer, Long);
+        Value *Shift = Here.CreateShl(Here.CreateAnd(Address, 3), 3);
+        Value *Aligned = Here.CreateIntToPtr(Here.CreateAnd(Address, ~uint64_t(3)), Pointer->getType());
+        Value *Wide = Here.CreateShl(Here.CreateZExt(Bits, Long), Shift);
+        updateAtomically(Here, AtomicRMWInst::Or, Aligned, Here.CreateTrunc(Wide, Word));
+        if (Bytes == 1)
+            return;
+        Value *High = Here.CreateTrunc(Here.CreateLShr(Wide, 32), Word);
+        IRBuilder<> Then(ifNot0(Before, High, 1, 1));
+        updateAtomically(Then, AtomicRMWInst::Or, Then.CreateConstInBoundsGEP1_32(Word, Aligned, 1), High);
+    }
+};
+
 class FlagsOf {
 public:
-    FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), Dominators(F), Loops(Dominators) {
+    FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), Dominators(F), Loops(Dominators), Decisions(F) {
         for (Instruction &I : instructions(F))
             if (CallInst *Call = markIn(I))
                 if (std::optional<Flag> Of = flagAt(Call->getArgOperand(0), F.getDataLayout())) {
@@ -726,13 +980,26 @@ public:
 
     size_t marks() const { return All.size(); }
 
+    bool empty() const { return All.empty() && Decisions.empty(); }
+
     void run() {
-        if (All.empty())
-            return;
-        if (Calls.mayEnd(F) || !findWaits())
+        SmallVector<Instruction *> Ends;
+        for (BasicBlock &Block : F)
+            if (isa<ReturnInst>(Block.getTerminator()))
+                Ends.push_back(endOf(Block));
+        if (Calls.mayEnd(F) || !findWaits() || Ends.empty()) {
             writeAllInPlace();
-        else
-            keep();
+        } else {
+            Decisions.collect(start(), [&](BasicBlock *Block) { return isInWaiting(Block); });
+            if (loadsFirst())
+                Decisions.load(start());
+            keep(Ends);
+            for (Instruction *Each : Waits)
+                Decisions.write(Each, true);
+            for (Instruction *Each : Ends)
+                Decisions.write(Each, false);
+        }
+        Decisions.finish();
         for (Marked &Each : All)
             Each.Call->eraseFromParent();
     }
@@ -743,6 +1010,7 @@ private:
     DominatorTree Dominators;
     LoopInfo Loops;
     SmallVector<Marked> All;
+    DecisionsOf Decisions;
     // Loops that may wait, and instructions before which flags are written because the wave may wait there.
     SmallVector<Loop *> Waiting;
     SmallVector<Instruction *> Waits;
@@ -882,19 +1150,15 @@ private:
 
     using FlagsAt = MapVector<BasicBlock *, SmallVector<Flag>>;
 
-    void keep() {
+    void keep(ArrayRef<Instruction *> Ends) {
         SmallVector<const Marked *> Kept;
         for (Marked &Each : All)
             if (!isInWaiting(Each.Call->getParent()))
                 Kept.push_back(&Each);
         for (const Marked *Each : Kept)
             doNotPeel(Loops.getLoopFor(Each->Call->getParent()));
-        SmallVector<Instruction *> Ends;
-        for (BasicBlock &Block : F)
-            if (isa<ReturnInst>(Block.getTerminator()))
-                Ends.push_back(endOf(Block));
         // Nothing is gained for one flag.
-        if (Ends.empty() || all_of(Kept, [&](const Marked *Each) { return Each->Of == Kept.front()->Of; })) {
+        if (all_of(Kept, [&](const Marked *Each) { return Each->Of == Kept.front()->Of; })) {
             writeAllInPlace();
             return;
         }
@@ -1110,14 +1374,18 @@ private:
         return Placed;
     }
 
-    void emit(Writer &To, ArrayRef<uint32_t> Always, FlagsAt &AtEnd, ArrayRef<Group> AtMark,
-              ArrayRef<Instruction *> Ends) {
-        // A scalar load at the start costs an AMD GPU less than one at the end. Registers are not kept over calls.
+    // A load at the start costs an AMD GPU less than one at the end. Registers are not kept over calls.
+    bool loadsFirst() {
         auto IsCall = [](Instruction &I) {
             auto *Call = dyn_cast<CallBase>(&I);
-            return Call && !isa<IntrinsicInst>(Call) && !Call->isInlineAsm() && !markIn(I);
+            return Call && !isa<IntrinsicInst>(Call) && !Call->isInlineAsm() && !markIn(I) && !callOf(DecisionMark, I);
         };
-        bool LoadsFirst = F.getParent()->getTargetTriple().isAMDGCN() && Waits.empty() && none_of(instructions(F), IsCall);
+        return F.getParent()->getTargetTriple().isAMDGCN() && Waits.empty() && none_of(instructions(F), IsCall);
+    }
+
+    void emit(Writer &To, ArrayRef<uint32_t> Always, FlagsAt &AtEnd, ArrayRef<Group> AtMark,
+              ArrayRef<Instruction *> Ends) {
+        bool LoadsFirst = loadsFirst();
         SmallVector<AllocaInst *> Registers;
         Instruction *Start = start();
         for (Value *Initial : constants(Always)) {
@@ -1184,8 +1452,8 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
         // IR-level instrumentation is lowered late. What this pass itself has stored is not marked again.
         if (!IsLast)
             MarkFlags::mark(M);
-        Function *Declared = M.getFunction(Mark);
-        if (!Declared)
+        Function *Declared = M.getFunction(Mark), *DeclaredDecision = M.getFunction(DecisionMark);
+        if (!Declared && !DeclaredDecision)
             return PreservedAnalyses::all();
         Callees Calls(M);
         for (Function &F : M) {
@@ -1197,17 +1465,19 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
                     addEffects(*Call);
             FlagsOf Flags(F, Calls);
-            if (Flags.marks() == 0 || (!IsLast && Flags.marks() > MaxEarly))
+            if (Flags.empty() || (!IsLast && Flags.marks() > MaxEarly))
                 continue;
             Flags.run();
             if (IsLast)
                 simplify(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
         }
-        if (IsLast) {
+        if (IsLast && Declared) {
             for (User *Each : make_early_inc_range(Declared->users()))
                 storeAt(*cast<CallInst>(Each));
             Declared->eraseFromParent();
         }
+        if (IsLast && DeclaredDecision)
+            DeclaredDecision->eraseFromParent();
         return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }
@@ -1256,7 +1526,10 @@ private:
 
 extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
     return {LLVM_PLUGIN_API_VERSION, "devprof-coverage", "1", [](PassBuilder &Builder) {
-                // After clang's instrumentation is lowered (at the start of the pipeline), before inlining.
+                // clang lowers its instrumentation at the start of the pipeline, behind the callbacks of plugins.
+                Builder.registerPipelineStartEPCallback(
+                    [](ModulePassManager &Passes, OptimizationLevel) { Passes.addPass(MarkDecisions()); });
+                // After that, before inlining.
                 Builder.registerPipelineEarlySimplificationEPCallback(
                     [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(MarkFlags()); });
                 Builder.registerPeepholeEPCallback(

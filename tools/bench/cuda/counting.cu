@@ -143,13 +143,6 @@ __global__ void branches(const int *in, int *out) {
     out[i] = result;
 }
 
-template <class T> T *copy_of(const std::vector<T> &values) {
-    T *copy;
-    CHECK(cudaMalloc(&copy, values.size() * sizeof(T)));
-    CHECK(cudaMemcpy(copy, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return copy;
-}
-
 int main() {
     std::vector<int> values(N), levels(N, -1);
     std::vector<float> reals(N);

@@ -1,5 +1,5 @@
-// CHECK ends the program if a call fails. `measure` prints the median time of work on the GPU, without
-// the first rounds, which warm up.
+// CHECK ends the program if a call fails. `copy_of` copies values to the GPU. `measure` prints the median time of work on the GPU,
+// without the first rounds, which warm up.
 #pragma once
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +14,13 @@
             exit(1);                                                                         \
         }                                                                                    \
     } while (0)
+
+template <class T> T *copy_of(const std::vector<T> &values) {
+    T *copy;
+    CHECK(cudaMalloc(&copy, values.size() * sizeof(T)));
+    CHECK(cudaMemcpy(copy, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return copy;
+}
 
 template <class Work> void measure(const char *name, Work work, int rounds = 25) {
     constexpr int WARM_UP = 5;

@@ -49,7 +49,9 @@ pub struct Options {
     pub sampling: bool,
     /// Also record which combinations of conditions decisions had (MC/DC)
     ///
-    /// llvm-cov shows them (`--show-mcdc`).
+    /// llvm-cov shows them (`--show-mcdc`). clang warns about decisions that it does not record, by default those with more than
+    /// 32767 conditions or 2147483646 combinations (`-Xclang -fmcdc-max-conditions=N`, `-Xclang -fmcdc-max-test-vectors=N`). Each
+    /// combination needs a bit of the GPU's memory.
     #[arg(long, conflicts_with_all = ["pgo_generate", "pgo_use"])]
     pub mcdc: bool,
     /// Count in registers in loops, and add to the counters when a loop ends: the same counts with fewer memory accesses
