@@ -92,6 +92,19 @@ fn hsa_sim() {
 fn other_crates() {
     for (root, layers) in [
         (
+            "src/device/ptx/src/lib.rs",
+            "
+            problem
+            tokens
+            parse
+            blocks
+            lines
+            flags
+            mapping
+            record
+        ",
+        ),
+        (
             "src/formats/code-objects/src/lib.rs",
             "
             budget error location target
