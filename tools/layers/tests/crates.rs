@@ -41,7 +41,7 @@ fn the_command_line() {
         returns table traces
         clang cuda_installation outfile
         run_log trace_reader
-        extract flags inspect
+        cuda_toolkit extract flags inspect
         doctor
         export merge stats
         run

@@ -1,0 +1,276 @@
+//! `devprof cuda-tool`: what the scripts of `devprof cuda-toolkit` start in place of a program of the CUDA toolkit.
+//!
+//! `ptxas` and `fatbinary` get instrumented copies of the PTX files in their arguments. Code that cannot be instrumented is compiled
+//! as it is, with a warning. Link-time optimization is refused: its code never is PTX that these programs get.
+
+use crate::console::Console;
+use crate::exit::{Outcome, StartError};
+use crate::readable::first_names;
+use anyhow::{Context, bail};
+use clap::Args;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use tempfile::TempDir;
+
+#[derive(Args)]
+pub struct Options {
+    /// The original program
+    #[arg(value_name = "TOOL")]
+    path: PathBuf,
+    /// Its arguments
+    #[arg(last = true, value_name = "ARG")]
+    arguments: Vec<OsString>,
+}
+
+/// A program of the CUDA toolkit that a script replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Compiles PTX.
+    Assembler,
+    /// Packs code for several GPUs, and PTX, into one file.
+    Packer,
+    /// Links relocatable device code.
+    Linker,
+}
+
+impl Tool {
+    pub fn named(name: &str) -> Option<Tool> {
+        match name {
+            "ptxas" => Some(Tool::Assembler),
+            "fatbinary" => Some(Tool::Packer),
+            "nvlink" => Some(Tool::Linker),
+            _ => None,
+        }
+    }
+
+    /// Whether an argument makes it optimize at link time.
+    fn is_link_time(self, argument: &OsStr) -> bool {
+        let bytes = argument.as_bytes();
+        match self {
+            Tool::Assembler => false,
+            // The code for it in a fat binary.
+            Tool::Packer => image(bytes).is_some_and(|kind| kind == b"nvvm"),
+            Tool::Linker => matches!(bytes, b"-dlto" | b"--dlto" | b"-lto" | b"--lto"),
+        }
+    }
+}
+
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    let name = options
+        .path
+        .file_name()
+        .and_then(OsStr::to_str)
+        .unwrap_or_default();
+    let Some(tool) = Tool::named(name) else {
+        bail!(
+            "{}: not a program that devprof replaces",
+            options.path.display()
+        );
+    };
+    let given = &options.arguments;
+    if let Some(argument) = given.iter().find(|argument| tool.is_link_time(argument)) {
+        bail!(
+            "{name} {}: link-time optimization of device code (-dlto, -code=lto_…) cannot be instrumented: compile without it",
+            argument.display()
+        );
+    }
+    let mut copies = Copies::default();
+    let arguments = match tool {
+        Tool::Assembler => copies.of_assembler(given, console)?,
+        Tool::Packer => copies.of_packer(given, console)?,
+        Tool::Linker => given.clone(),
+    };
+    let status = match copies.directory {
+        None => start(&options.path, given)?,
+        Some(_) => start_instrumented(&options.path, &arguments, given, console)?,
+    };
+    Ok(Outcome::Program(exit_status(status)))
+}
+
+/// Starts the tool with the instrumented files. If it fails, it is started with the original ones: their error is the one to
+/// print, or, if there is none, they were instrumented wrongly.
+fn start_instrumented(
+    path: &Path,
+    arguments: &[OsString],
+    original: &[OsString],
+    console: &mut Console,
+) -> anyhow::Result<ExitStatus> {
+    let output = Command::new(path).args(arguments).output();
+    let output = output.map_err(|source| failed_to_start(path, source))?;
+    if output.status.success() {
+        console.print_bytes(&output.stdout)?;
+        // Its messages. There is no other stream to report that stderr cannot be written.
+        let _ = console.err.write_all(&output.stderr);
+        return Ok(output.status);
+    }
+    let status = start(path, original)?;
+    if status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        console.warn(format!(
+            "{} does not accept the instrumented code, so this code is not instrumented; please report it to devprof: {}",
+            path.display(),
+            reason.trim_end()
+        ));
+    }
+    Ok(status)
+}
+
+fn start(path: &Path, arguments: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let status = Command::new(path).args(arguments).status();
+    Ok(status.map_err(|source| failed_to_start(path, source))?)
+}
+
+fn failed_to_start(path: &Path, source: io::Error) -> StartError {
+    let program = path.display().to_string();
+    StartError { program, source }
+}
+
+/// The status that a shell gives to a program.
+fn exit_status(status: ExitStatus) -> u8 {
+    let signal = || 128 + status.signal().unwrap_or(0);
+    u8::try_from(status.code().unwrap_or_else(signal)).unwrap_or(1)
+}
+
+/// The kind of an image in an argument of fatbinary: `--image3=kind=ptx,sm=90,file=a.ptx`.
+fn image(argument: &[u8]) -> Option<&[u8]> {
+    let mut fields = argument.split(|byte| matches!(byte, b',' | b'='));
+    fields.find(|field| *field == b"kind")?;
+    fields.next()
+}
+
+/// The instrumented copies of the files.
+#[derive(Default)]
+struct Copies {
+    directory: Option<TempDir>,
+}
+
+impl Copies {
+    /// The arguments of ptxas.
+    fn of_assembler(
+        &mut self,
+        given: &[OsString],
+        console: &mut Console,
+    ) -> anyhow::Result<Vec<OsString>> {
+        let mut arguments = given.to_vec();
+        let is_output = |argument: &OsString| argument == "-o" || argument == "--output-file";
+        let mut has_input = false;
+        for at in 0..given.len() {
+            let before = at.checked_sub(1).map(|at| &given[at]);
+            let path = Path::new(&given[at]);
+            if before.is_some_and(is_output) || !is_file(path) {
+                continue;
+            }
+            let Some(text) = read_ptx(path)? else {
+                continue;
+            };
+            has_input = true;
+            if let Some(copy) = self.instrument(path, &text, true, console)? {
+                arguments[at] = copy.into();
+            }
+        }
+        if !has_input && given.iter().any(is_output) {
+            console.warn("the arguments of ptxas name no PTX file (-ias and -optf are not supported): its code is not instrumented");
+        }
+        Ok(arguments)
+    }
+
+    /// The arguments of fatbinary. Functions are reported when ptxas compiles them.
+    fn of_packer(
+        &mut self,
+        given: &[OsString],
+        console: &mut Console,
+    ) -> anyhow::Result<Vec<OsString>> {
+        const FILE: &[u8] = b"file=";
+        let mut arguments = given.to_vec();
+        for argument in &mut arguments {
+            let bytes = argument.as_bytes();
+            if image(bytes).is_none_or(|kind| kind != b"ptx") {
+                continue;
+            }
+            // It is the last field, so that its value can have commas.
+            let Some(at) = bytes.windows(FILE.len()).position(|part| part == FILE) else {
+                continue;
+            };
+            let (fields, path) = bytes.split_at(at + FILE.len());
+            let path = Path::new(OsStr::from_bytes(path));
+            let Some(text) = read_ptx(path)? else {
+                continue;
+            };
+            if let Some(copy) = self.instrument(path, &text, false, console)? {
+                let parts = [fields, copy.as_os_str().as_bytes()].concat();
+                *argument = OsString::from_vec(parts);
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// Writes an instrumented copy of a PTX file. `None` if it cannot be or needs not be instrumented.
+    fn instrument(
+        &mut self,
+        path: &Path,
+        text: &[u8],
+        is_reported: bool,
+        console: &mut Console,
+    ) -> anyhow::Result<Option<PathBuf>> {
+        let directory = env::current_dir().context("cannot find the current directory")?;
+        let mut warn = |message| {
+            if is_reported {
+                console.warn(message);
+            }
+        };
+        let file = path.display();
+        let read = std::str::from_utf8(text).map_err(anyhow::Error::new);
+        let done = read.and_then(|text| Ok(ptx::instrument(text, &directory)?));
+        let done = match done {
+            Ok(Some(done)) => done,
+            Ok(None) => return Ok(None),
+            Err(why) => {
+                warn(format!("{file} is not instrumented: {why}"));
+                return Ok(None);
+            }
+        };
+        for (function, why) in &done.not_instrumented {
+            warn(format!(
+                "{file}: the function {function} is not instrumented: {why}"
+            ));
+        }
+        if !done.without_lines.is_empty() {
+            warn(format!(
+                "no line information, so only whether a function ran is recorded: compile with -lineinfo (or set NVCC_APPEND_FLAGS=-lineinfo): {}",
+                first_names(done.without_lines.into_iter())
+            ));
+        }
+        let copies = match &self.directory {
+            Some(directory) => directory,
+            None => {
+                let created = tempfile::Builder::new().prefix("devprof-ptx-").tempdir();
+                let created = created.context("cannot create a temporary directory")?;
+                self.directory.insert(created)
+            }
+        };
+        // ptxas names the file in its messages. Two files can have the same name.
+        let own = tempfile::Builder::new()
+            .prefix("")
+            .tempdir_in(copies.path());
+        let own = own.context("cannot create a temporary directory")?.keep();
+        let copy = own.join(path.file_name().unwrap_or_default());
+        fs::write(&copy, done.text).with_context(|| format!("cannot write {}", copy.display()))?;
+        Ok(Some(copy))
+    }
+}
+
+fn is_file(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().starts_with(b"-") && path.is_file()
+}
+
+/// The content of a file, if it is PTX.
+fn read_ptx(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(content).filter(|content| ptx::is_ptx(content)))
+}
