@@ -241,10 +241,17 @@ impl Copies {
             ));
         }
         if !done.without_lines.is_empty() {
-            warn(format!(
-                "no line information, so only whether a function ran is recorded: compile with -lineinfo (or set NVCC_APPEND_FLAGS=-lineinfo): {}",
-                first_names(done.without_lines.into_iter())
-            ));
+            let is_all = done.without_lines.len() == done.functions;
+            let names = first_names(done.without_lines.into_iter());
+            warn(if is_all {
+                format!(
+                    "no line information, so only which functions ran is recorded: compile with -lineinfo (or set NVCC_APPEND_FLAGS=-lineinfo): {names}"
+                )
+            } else {
+                format!(
+                    "functions without line information, of which only is recorded whether they ran: {names}"
+                )
+            });
         }
         let copies = match &self.directory {
             Some(directory) => directory,

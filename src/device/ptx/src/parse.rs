@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
             }
             (_, token) = self
                 .token()
-                .ok_or(self.problem("a definition does not end"))?;
+                .ok_or_else(|| self.problem("a definition does not end"))?;
         }
     }
 
@@ -241,7 +241,7 @@ impl<'a> Parser<'a> {
         loop {
             let (at, token) = self
                 .token()
-                .ok_or(self.problem("a function does not end"))?;
+                .ok_or_else(|| self.problem("a function does not end"))?;
             let kind = match token {
                 Token::Sign(b'{') => {
                     function.scopes.push(scope);

@@ -53,7 +53,8 @@ impl Record {
             suffix,
             flags,
         } = self;
-        let mut text = bytes(".weak ", 1, flags, &vec![0xff; *number]);
+        let initial = vec!["255"; *number].join(", ");
+        let mut text = format!(".weak .global .align 1 .b8 {flags}[{number}] = {{{initial}}};\n");
         // Uniform counters, values and bitmaps: none.
         let _ = writeln!(
             text,
@@ -66,7 +67,7 @@ impl Record {
             record.extend(hash(&files.encoded).to_le_bytes());
             record.extend(mapping);
             let name = format!("__covrec_{name_hash:X}_{own_hash:016x}");
-            text += &bytes(".weak ", 8, &name, &record);
+            text += &words(".weak ", &name, &record);
         }
         text
     }
@@ -80,22 +81,71 @@ pub fn of_module(names: &[&str], files: &Files) -> String {
     let size = files.encoded.len() as u32;
     let header = [0, size, 0, MAPPING_VERSION].map(u32::to_le_bytes);
     let mapping = [header.as_flattened(), &files.encoded].concat();
-    text += &bytes("", 8, "__llvm_coverage_mapping", &mapping);
+    text += &words("", "__llvm_coverage_mapping", &mapping);
     let list = names.join("\x01");
     let mut encoded = Vec::new();
     uleb128(&mut encoded, list.len() as u64);
     uleb128(&mut encoded, 0);
     encoded.extend(list.as_bytes());
-    text += &bytes("", 1, "__llvm_prf_nm", &encoded);
+    text += &words("", "__llvm_prf_nm", &encoded);
     text
 }
 
-/// A variable with this content.
-fn bytes(linkage: &str, alignment: u32, name: &str, content: &[u8]) -> String {
-    let numbers: Vec<String> = content.iter().map(u8::to_string).collect();
+/// A variable with this content, and zeros up to a multiple of 8 bytes. It is written as numbers of 64 bits: ptxas takes the
+/// square of the time for longer lists.
+fn words(linkage: &str, name: &str, content: &[u8]) -> String {
+    let words = content.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word).to_string()
+    });
+    let words: Vec<String> = words.collect();
     format!(
-        "{linkage}.global .align {alignment} .b8 {name}[{}] = {{{}}};\n",
-        content.len(),
-        numbers.join(", ")
+        "{linkage}.global .align 8 .u64 {name}[{}] = {{{}}};\n",
+        words.len(),
+        words.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn contents_are_padded() {
+        let expected = ".weak .global .align 8 .u64 a[2] = {578437695752307201, 9};\n";
+        assert_eq!(words(".weak ", "a", &[1, 2, 3, 4, 5, 6, 7, 8, 9]), expected);
+    }
+
+    /// The variables of a function that has two flags and one line.
+    #[test]
+    fn variables_are_those_of_llvm() {
+        let files = Files::new(&BTreeMap::new(), "");
+        let record = Record::new("branch", 2, &[1, 1]);
+        let hash = record.hash;
+        let suffix = format!("branch_{hash:016x}");
+        let text = record.variables(Some(&[1, 1]), &files);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[..2],
+            [
+                format!(".weak .global .align 1 .b8 __profc_{suffix}[2] = {{255, 255}};"),
+                format!(
+                    ".weak .global .align 8 .u64 __profd_{suffix}[9] = {{7456568675401859990, {hash}, generic(__profc_{suffix}), 0, 0, 0, 0, 2, 0}};"
+                ),
+            ]
+        );
+        // The hash of the name, 4 bytes of the size, and the rest.
+        let start = format!(
+            ".weak .global .align 8 .u64 __covrec_677B0DB424A20396_{hash:016x}[4] = {{7456568675401859990, {},",
+            2 | hash << 32
+        );
+        assert!(lines[2].starts_with(&start), "{}", lines[2]);
+        assert_eq!(record.variables(None, &files).lines().count(), 2);
+        let module = of_module(&["f", "branch"], &files);
+        assert!(module.contains(" __llvm_profile_raw_version = 1152921504606846987;"));
+        // 8 bytes of names, not compressed, and the names.
+        assert!(module.contains("__llvm_prf_nm[2] = {7953764182168829960, 26723};"));
+    }
 }

@@ -31,11 +31,11 @@ pub fn read(text: &str) -> Result<Vec<Located<'_>>, Problem> {
         } else if rest.starts_with("/*") {
             at += rest
                 .find("*/")
-                .ok_or(Problem::at(text, at, "a comment does not end"))?
+                .ok_or_else(|| Problem::at(text, at, "a comment does not end"))?
                 + 2;
         } else if byte == b'"' {
             let end = end_of_string(rest.as_bytes());
-            let end = end.ok_or(Problem::at(text, at, "a string does not end"))?;
+            let end = end.ok_or_else(|| Problem::at(text, at, "a string does not end"))?;
             found.push((at, Token::Text(&rest[1..end])));
             at += end + 1;
         } else if is_word(byte) {
