@@ -80,14 +80,17 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             argument.display()
         );
     }
-    let mut copies = Copies::default();
+    let mut copies = Copies {
+        headers: headers(&options.path),
+        directory: None,
+    };
     let arguments = match tool {
         Tool::Assembler => copies.of_assembler(given, console)?,
         Tool::Packer => copies.of_packer(given, console)?,
         Tool::Linker => given.clone(),
     };
     let status = match copies.directory {
-        None => start(&options.path, given)?,
+        None => start(&options.path, &arguments)?,
         Some(_) => start_instrumented(&options.path, &arguments, given, console)?,
     };
     Ok(Outcome::Program(exit_status(status)))
@@ -145,9 +148,16 @@ fn image(argument: &[u8]) -> Option<&[u8]> {
 }
 
 /// The instrumented copies of the files.
-#[derive(Default)]
 struct Copies {
+    /// The directory of the toolkit's headers, whose functions are not instrumented.
+    headers: Option<PathBuf>,
     directory: Option<TempDir>,
+}
+
+/// The directory of the headers of a program's toolkit.
+fn headers(tool: &Path) -> Option<PathBuf> {
+    let toolkit = tool.parent()?.parent()?;
+    toolkit.join("include").canonicalize().ok()
 }
 
 impl Copies {
@@ -187,7 +197,14 @@ impl Copies {
         console: &mut Console,
     ) -> anyhow::Result<Vec<OsString>> {
         const FILE: &[u8] = b"file=";
-        let mut arguments = given.to_vec();
+        // The runtime does not unpack code.
+        let is_compression = |argument: &&OsString| {
+            let bytes = argument.as_bytes();
+            bytes.starts_with(b"-compress") || bytes.starts_with(b"--compress")
+        };
+        let kept = given.iter().filter(|argument| !is_compression(argument));
+        let mut arguments: Vec<OsString> = kept.cloned().collect();
+        arguments.insert(0, "--compress=false".into());
         for argument in &mut arguments {
             let bytes = argument.as_bytes();
             if image(bytes).is_none_or(|kind| kind != b"ptx") {
@@ -226,7 +243,15 @@ impl Copies {
         };
         let file = path.display();
         let read = std::str::from_utf8(text).map_err(anyhow::Error::new);
-        let done = read.and_then(|text| Ok(ptx::instrument(text, &directory)?));
+        let is_header = |name: &str| {
+            let path = directory.join(name).canonicalize().ok();
+            path.is_some_and(|path| {
+                self.headers
+                    .as_ref()
+                    .is_some_and(|headers| path.starts_with(headers))
+            })
+        };
+        let done = read.and_then(|text| Ok(ptx::instrument(text, &directory, is_header)?));
         let done = match done {
             Ok(Some(done)) => done,
             Ok(None) => return Ok(None),

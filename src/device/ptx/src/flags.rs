@@ -104,13 +104,14 @@ mod tests {
     use super::*;
     use crate::blocks::tests::{random, random_body};
     use crate::parse::{self, tests::HEADER};
+    use std::collections::HashSet;
 
     fn flags(body: &str) -> (Graph, Lines, Flags) {
         let text = format!("{HEADER}.entry k() {{\n{body}\n}}");
         let module = parse::module(&text).unwrap();
         let function = &module.functions[0];
         let graph = Graph::new(function).unwrap();
-        let lines = Lines::new(function, &graph);
+        let lines = Lines::new(function, &graph, &HashSet::new());
         let flags = Flags::new(&graph, &lines);
         (graph, lines, flags)
     }

@@ -25,6 +25,7 @@ pub use parse::is_ptx;
 pub use problem::Problem;
 
 use parse::Function;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The registers of a function in which a flag is tested. No compiler has such names.
@@ -44,17 +45,24 @@ pub struct Instrumented {
     pub not_instrumented: Vec<(String, Problem)>,
 }
 
-/// Instruments a module. `directory` is that of relative paths in it: where the compiler ran.
+/// Instruments a module. `directory` is that of relative paths in it: where the compiler ran. Of files that `is_excluded`
+/// names, functions are not instrumented, and lines are not mapped: those of the toolkit's headers.
 ///
 /// Returns `None` if the module has LLVM's instrumentation already, or no function with code.
 ///
 /// # Errors
 /// The module could not be read, or is for 32 bits or an older version than PTX 6.0.
-pub fn instrument(text: &str, directory: &Path) -> Result<Option<Instrumented>, Problem> {
+pub fn instrument(
+    text: &str,
+    directory: &Path,
+    is_excluded: impl Fn(&str) -> bool,
+) -> Result<Option<Instrumented>, Problem> {
     let module = parse::module(text)?;
     if module.is_instrumented || module.functions.is_empty() {
         return Ok(None);
     }
+    let excluded = module.files.iter().filter(|(_, name)| is_excluded(name));
+    let excluded: HashSet<u32> = excluded.map(|(number, _)| *number).collect();
     let directory = directory.to_string_lossy();
     let files = mapping::Files::new(&module.files, &directory);
     let mut done = Instrumented {
@@ -67,7 +75,7 @@ pub fn instrument(text: &str, directory: &Path) -> Result<Option<Instrumented>, 
     let mut variables = String::new();
     let mut names = Vec::new();
     for function in &module.functions {
-        match of_function(function, &files) {
+        match of_function(function, &files, &excluded) {
             Ok(Some(own)) => {
                 variables.push_str(&own.variables);
                 insertions.extend(own.insertions);
@@ -100,13 +108,20 @@ struct OfFunction {
     has_lines: bool,
 }
 
-/// `None` if the function has no instructions.
-fn of_function(function: &Function, files: &mapping::Files) -> Result<Option<OfFunction>, Problem> {
+/// `None` if the function is excluded, or has no instructions.
+fn of_function(
+    function: &Function,
+    files: &mapping::Files,
+    excluded: &HashSet<u32>,
+) -> Result<Option<OfFunction>, Problem> {
+    if lines::position(function).is_some_and(|(file, ..)| excluded.contains(&file)) {
+        return Ok(None);
+    }
     let graph = blocks::Graph::new(function)?;
     if graph.blocks.is_empty() {
         return Ok(None);
     }
-    let lines = lines::Lines::new(function, &graph);
+    let lines = lines::Lines::new(function, &graph, excluded);
     let flags = flags::Flags::new(&graph, &lines);
     let mapping = mapping::of_function(&lines, &graph, &flags, files);
     let known = mapping.as_deref().unwrap_or_default();
@@ -167,7 +182,7 @@ L:
 ";
 
     fn run(text: &str) -> Result<Option<Instrumented>, Problem> {
-        instrument(text, Path::new("/tmp"))
+        instrument(text, Path::new("/tmp"), |name| name.starts_with("/cuda/"))
     }
 
     #[test]
@@ -218,6 +233,14 @@ L:
                 .unwrap()
                 .is_none()
         );
+    }
+
+    #[test]
+    fn functions_of_excluded_files_are_not_instrumented() {
+        let text = MODULE.replace("f.cu", "/cuda/f.h");
+        let done = run(&text).unwrap().unwrap();
+        assert_eq!(done.functions, 1);
+        assert!(!done.text.contains("__profc_f_") && done.text.contains("__profc_k_"));
     }
 
     #[test]

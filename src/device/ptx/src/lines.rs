@@ -2,7 +2,7 @@
 
 use crate::blocks::{Block, Graph};
 use crate::parse::{Function, Kind, Location, Position};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A line of a file that has instructions.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,29 +24,41 @@ pub struct Lines {
 /// they could form a circle.
 const MAX_DEPTH: usize = 64;
 
+/// The position of a function: its first line that the compiler knows.
+pub fn position(function: &Function) -> Option<Position> {
+    let mut statements = function.statements.iter();
+    statements.find_map(|statement| match statement.kind {
+        Kind::Location(Location {
+            position,
+            inlined_at: None,
+        }) if position.1 != 0 => Some(position),
+        _ => None,
+    })
+}
+
 impl Lines {
-    /// Finds the lines of a function. A call that was inlined ran if the inlined code did.
-    pub fn new(function: &Function, graph: &Graph) -> Lines {
-        let mut first = None;
+    /// Finds the lines of a function, except those of excluded files. A call that was inlined ran if the inlined code did.
+    pub fn new(function: &Function, graph: &Graph, excluded: &HashSet<u32>) -> Lines {
+        let Some((file, line, _)) = position(function) else {
+            return Lines::default();
+        };
         // The calls by which code at a position was inlined. A call in a function that was inlined itself has a `.loc`, too.
         let mut calls: HashMap<Position, Position> = HashMap::new();
         for statement in &function.statements {
-            match statement.kind {
-                Kind::Location(Location {
-                    position,
-                    inlined_at: Some(call),
-                }) => drop(calls.insert(position, call)),
-                Kind::Location(Location { position, .. }) if position.1 != 0 => {
-                    first = first.or(Some(position));
-                }
-                _ => {}
+            if let Kind::Location(Location {
+                position,
+                inlined_at: Some(call),
+            }) = statement.kind
+            {
+                calls.insert(position, call);
             }
         }
-        let Some((file, line, _)) = first else {
-            return Lines::default();
-        };
         let mut found: BTreeMap<(bool, u32), BTreeMap<u32, BTreeSet<Block>>> = BTreeMap::new();
         let mut add = |is_own: bool, (file, line, _): Position, block| {
+            // Line 0: the compiler does not know it.
+            if line == 0 || excluded.contains(&file) {
+                return;
+            }
             let group = found.entry((!is_own, file)).or_default();
             group.entry(line).or_default().insert(block);
         };
@@ -57,11 +69,8 @@ impl Lines {
                 let mut next = Some((location.position, location.inlined_at));
                 for _ in 0..MAX_DEPTH {
                     let Some((position, call)) = next else { break };
-                    // Line 0: the compiler does not know it.
-                    if position.1 != 0 {
-                        let is_own = call.is_none() && position.0 == file && position.1 >= line;
-                        add(is_own, position, block);
-                    }
+                    let is_own = call.is_none() && position.0 == file && position.1 >= line;
+                    add(is_own, position, block);
                     next = call.map(|call| (call, calls.get(&call).copied()));
                 }
             }
@@ -92,7 +101,7 @@ pub mod tests {
         let module = parse::module(&text).unwrap();
         let function = &module.functions[0];
         let graph = Graph::new(function).unwrap();
-        let lines = Lines::new(function, &graph);
+        let lines = Lines::new(function, &graph, &HashSet::from([8]));
         (graph, lines)
     }
 
@@ -116,9 +125,15 @@ pub mod tests {
         let body = ".loc 2 5 0\na;
             .loc 2 8 1, function_name $L__info_string0, inlined_at 2 6 3
             .loc 1 4 1, function_name $L__info_string1, inlined_at 2 8 1
-            b; .loc 2 4 1\nc; .loc 3 1 1\nret;";
+            b; .loc 2 4 1\nc; .loc 3 1 1\nd;
+            .loc 8 4 1, function_name $L__info_string0, inlined_at 2 7 3\nret;";
         // Line 6 calls the function of line 8, which calls that of line 4. Line 4 of file 2 is before the function.
-        let expected = [(2, vec![5, 6]), (1, vec![4]), (2, vec![4, 8]), (3, vec![1])];
+        let expected = [
+            (2, vec![5, 6, 7]),
+            (1, vec![4]),
+            (2, vec![4, 8]),
+            (3, vec![1]),
+        ];
         assert_eq!(numbers(body), expected);
     }
 
