@@ -306,3 +306,169 @@ fn read_ptx(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(Some(content).filter(|content| ptx::is_ptx(content)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::color::Colors;
+    use std::os::unix::fs::PermissionsExt;
+
+    const PTX: &str = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\t.loc 1 5 1\n\tret;\n}\n.file 1 \"/a.cu\"\n";
+
+    /// A toolkit with one program, a shell script, and a PTX file.
+    struct Toolkit {
+        directory: TempDir,
+        tool: PathBuf,
+    }
+
+    impl Toolkit {
+        fn new(name: &str, script: &str, ptx: &str) -> Toolkit {
+            let directory = tempfile::tempdir().unwrap();
+            let bin = directory.path().join("bin");
+            fs::create_dir(&bin).unwrap();
+            fs::write(directory.path().join("a.ptx"), ptx).unwrap();
+            let tool = bin.join(name);
+            fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+            Toolkit { directory, tool }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.directory.path().join(name)
+        }
+
+        /// Runs the program. `DIR` in the arguments is the toolkit. Also returns what is printed to stderr.
+        fn run(&self, arguments: &str) -> (anyhow::Result<Outcome>, String) {
+            let directory = self.directory.path().to_str().unwrap();
+            let arguments = arguments.replace("DIR", directory);
+            let options = Options {
+                path: self.tool.clone(),
+                arguments: arguments.split(' ').map(OsString::from).collect(),
+            };
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let mut console = Console {
+                out: &mut out,
+                err: &mut err,
+                colors: Colors::default(),
+            };
+            let result = run(&options, &mut console);
+            (result, String::from_utf8(err).unwrap())
+        }
+    }
+
+    /// Copies its input, and prints a message, as ptxas does with -v.
+    const COPY: &str = "cp \"$1\" \"$3\" && echo used 8 registers >&2";
+
+    #[test]
+    fn ptxas_gets_instrumented_code() {
+        let toolkit = Toolkit::new("ptxas", COPY, PTX);
+        let (result, err) = toolkit.run("DIR/a.ptx -o DIR/out");
+        assert_eq!(
+            (result.unwrap(), &*err),
+            (Outcome::Program(0), "used 8 registers\n")
+        );
+        let compiled = fs::read_to_string(toolkit.path("out")).unwrap();
+        assert!(compiled.contains("__profc_k_"));
+        assert_eq!(fs::read_to_string(toolkit.path("a.ptx")).unwrap(), PTX);
+        // The output is PTX now, but no input.
+        let (_, err) = toolkit.run("DIR/none.ptx -o DIR/out");
+        assert!(err.contains("name no PTX file"), "{err}");
+    }
+
+    #[test]
+    fn code_that_is_not_instrumented_is_compiled_and_reported() {
+        let refused =
+            "grep -q __profc_ \"$1\" && echo 'no such thing' >&2 && exit 1; cp \"$1\" \"$3\"";
+        let damaged = PTX.replace("ret;", "bra NONE; \"");
+        let unknown = PTX.replace("ret;", "bra NONE;");
+        for (script, ptx, message) in [
+            (
+                refused,
+                PTX,
+                "does not accept the instrumented code, so this code is not instrumented; please report it to devprof: no such thing",
+            ),
+            (COPY, &*damaged, "a.ptx is not instrumented: line "),
+            (
+                COPY,
+                &*unknown,
+                "a.ptx: the function k is not instrumented: it branches to NONE, which it does not define",
+            ),
+        ] {
+            let toolkit = Toolkit::new("ptxas", script, ptx);
+            let (result, err) = toolkit.run("DIR/a.ptx -o DIR/out");
+            assert_eq!(result.unwrap(), Outcome::Program(0));
+            assert!(err.contains(message), "{err}");
+            assert_eq!(fs::read_to_string(toolkit.path("out")).unwrap(), ptx);
+        }
+    }
+
+    #[test]
+    fn functions_without_lines_are_named() {
+        let plain = PTX.replace("\t.loc 1 5 1\n", "");
+        let both = format!(
+            "{PTX}{}",
+            plain
+                .split_once("64\n")
+                .unwrap()
+                .1
+                .replace("k()", "other()")
+        );
+        for (ptx, message) in [
+            (
+                &*plain,
+                "compile with -lineinfo (or set NVCC_APPEND_FLAGS=-lineinfo): k\n",
+            ),
+            (
+                &*both,
+                "functions without line information, of which only is recorded whether they ran: other\n",
+            ),
+        ] {
+            let (_, err) = Toolkit::new("ptxas", COPY, ptx).run("DIR/a.ptx -o DIR/out");
+            assert!(err.contains(message), "{err}");
+        }
+    }
+
+    #[test]
+    fn errors_of_the_original_code_are_those_of_ptxas() {
+        let toolkit = Toolkit::new("ptxas", "exit 7", PTX);
+        let (result, err) = toolkit.run("DIR/a.ptx -o DIR/out");
+        assert_eq!((result.unwrap(), &*err), (Outcome::Program(7), ""));
+    }
+
+    #[test]
+    fn fat_binaries_are_not_compressed_and_have_instrumented_ptx() {
+        let toolkit = Toolkit::new(
+            "fatbinary",
+            "echo \"$@\" >&2; cp \"${4#*file=}\" \"$5\"",
+            PTX,
+        );
+        let (result, err) = toolkit.run(
+            "-compress-all --compress-mode=size -64 --image3=kind=elf,sm=90,file=DIR/a.ptx --image3=kind=ptx,sm=90,file=DIR/a.ptx DIR/out",
+        );
+        assert_eq!(result.unwrap(), Outcome::Program(0));
+        let start = format!(
+            "--compress=false -64 --image3=kind=elf,sm=90,file={} --image3=kind=ptx,sm=90,file=",
+            toolkit.path("a.ptx").display()
+        );
+        assert!(err.starts_with(&start), "{err}");
+        let packed = fs::read_to_string(toolkit.path("out")).unwrap();
+        assert!(packed.contains("__profc_k_"));
+    }
+
+    #[test]
+    fn link_time_optimization_is_refused() {
+        for (name, argument) in [
+            ("nvlink", "-dlto"),
+            ("fatbinary", "--image3=kind=nvvm,sm=90,file=a.ltoir"),
+        ] {
+            let (result, _) = Toolkit::new(name, "exit 0", PTX).run(argument);
+            let error = result.unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{name} {argument}: link-time")),
+                "{error}"
+            );
+        }
+        let (result, _) = Toolkit::new("nvlink", "exit 0", PTX).run("-arch=sm_90 a.o");
+        assert_eq!(result.unwrap(), Outcome::Program(0));
+    }
+}
