@@ -253,6 +253,44 @@ L:
         assert!(done.text.ends_with(&text[text.find(".visible").unwrap()..]));
     }
 
+    /// The result is an error, or text that is read again.
+    #[test]
+    fn damaged_modules_do_no_harm() {
+        let (mut done, mut refused) = (0, 0);
+        let mut check = |text: &str| match run(text) {
+            Ok(Some(instrumented)) => {
+                done += 1;
+                let again = run(&instrumented.text);
+                assert!(
+                    matches!(again, Ok(None)) || instrumented.functions == 0,
+                    "{text}"
+                );
+            }
+            Ok(None) => {}
+            Err(_) => refused += 1,
+        };
+        for at in 0..MODULE.len() {
+            check(&MODULE[..at]);
+            for new in [
+                "",
+                "{",
+                "}",
+                "\"",
+                ";",
+                ":",
+                "@",
+                "/*",
+                "0",
+                ".loc",
+                "ü",
+                "4294967295",
+            ] {
+                check(&[&MODULE[..at], new, &MODULE[at + 1..]].concat());
+            }
+        }
+        assert!(done > 1000 && refused > 1000, "{done} {refused}");
+    }
+
     #[test]
     fn the_hash_depends_on_the_lines() {
         let suffix = |text: &str| {
