@@ -25,6 +25,8 @@ import same_regions
 SKIPPED = 77
 # Write random kernels, and random decisions.
 RANDOM, DECISIONS = (os.path.join(REPO, "llvm-tests", "hoist", "Inputs", f"random_{name}.py") for name in ("kernels", "decisions"))
+# nvcc of a toolkit.
+NVCC = os.path.join(REPO, "llvm-tests", "cuda", "Inputs", "nvcc")
 # The GPU machine's libraries may be older than those that the programs are linked with.
 NEWEST = {"GLIBC": "2.39", "GLIBCXX": "3.4.33"}
 # The host's profile, unless a test names others.
@@ -80,9 +82,9 @@ class Case(lit.Test.Test):
 
 
 class GpuTest(lit.formats.FileBasedTest):
-    def __init__(self, step, work, arch="sm_90", dist=None, folder=None, results=None, plugins=None, **_):
+    def __init__(self, step, work, arch="sm_90", dist=None, folder=None, results=None, plugins=None, devprof=None, **_):
         self.step, self.work, self.arch, self.dist, self.plugins = getattr(self, step), work, arch, dist, plugins
-        self.folder, self.results = folder, results
+        self.folder, self.results, self.devprof = folder, results, devprof
 
     def getTestsForPath(self, *arguments):
         for program in super().getTestsForPath(*arguments):
@@ -121,7 +123,7 @@ class GpuTest(lit.formats.FileBasedTest):
         headers = [f"{REPO}/src/runtime/devprof.h", *glob.glob(f"{REPO}/src/device/device-rt/*.h"), *glob.glob(f"{HERE}/programs/*.h")]
         # Other comments than split-file's are no part of the program. The lines keep their numbers.
         digest = hashlib.sha256((script + re.sub("(?m)^//(?!---).*$", "", text)).encode())
-        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [self.plugin(test.words)] * bool(self.plugin(test.words)) + [path for path in (RANDOM, DECISIONS) if path in script]
+        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [self.plugin(test.words)] * bool(self.plugin(test.words)) + [path for path in (RANDOM, DECISIONS, self.devprof, NVCC) if path in script]
         for path in [*sorted(headers), *used]:
             with open(path, "rb") as file:
                 digest.update(file.read())
@@ -191,6 +193,8 @@ class GpuTest(lit.formats.FileBasedTest):
             ("%{sm}", arch.removeprefix("sm_")),
             ("%{random}", f"python3 {RANDOM}"),
             ("%{decisions}", f"python3 {DECISIONS}"),
+            ("%{toolkit}", f"{self.devprof} cuda-toolkit"),
+            ("%{nvcc}", f"{NVCC} toolkit -arch={arch} -I{HERE}/programs -L{self.work}/stubs -lcuda"),
         ]
 
     def check(self, test, text, _, __, after):

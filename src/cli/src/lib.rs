@@ -7,6 +7,7 @@ mod console;
 mod csv;
 mod cuda_installation;
 mod cuda_registers;
+mod cuda_toolkit;
 mod demo;
 mod docs;
 mod doctor;
@@ -67,6 +68,11 @@ enum Command {
     ///
     /// Like llvm-config for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
     Flags(flags::Options),
+    /// Make a CUDA toolkit whose nvcc gives device code coverage
+    ///
+    /// It has links to the original toolkit, a copy of nvcc, and scripts that instrument the code that nvcc passes to ptxas.
+    /// Build programs with its bin/nvcc and -lineinfo, run them with `devprof run`.
+    CudaToolkit(cuda_toolkit::Options),
     /// Show the contents of files: code objects with their kernels, counters and coverage mapping; profiles; traces
     Inspect(inspect::Options),
     /// Extract the code objects from files into a directory
@@ -91,6 +97,9 @@ enum Command {
     /// Write man pages, shell completions and JSON schemas
     #[command(hide = true)]
     Docs(docs::Options),
+    /// What the scripts of `cuda-toolkit` start
+    #[command(hide = true)]
+    CudaTool(cuda_toolkit::tool::Options),
     /// The program that `demo` runs
     #[command(hide = true)]
     DemoProgram,
@@ -109,6 +118,8 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
     let result = match &cli.command {
         Command::Run(options) => run::run(options, console),
         Command::Flags(options) => flags::run(options, console),
+        Command::CudaToolkit(options) => cuda_toolkit::run(options, console),
+        Command::CudaTool(options) => cuda_toolkit::tool::run(options, console),
         Command::Inspect(options) => inspect::run(options, console),
         Command::Extract(options) => extract::run(options, console),
         Command::Merge(options) => merge::run(options, console),

@@ -43,6 +43,8 @@ flags --coverage --source a.cu | --cuda
 flags --coverage --cuda --device-only | cannot be used
 flags --coverage --clang ./none | cannot start ./none
 flags --coverage --clang true | not a clang
+cuda-toolkit | <DIR>
+cuda-toolkit new --cuda none | --cuda none: not a CUDA toolkit: it has no bin/ptxas
 inspect | <FILES>
 extract a | --output <DIR>
 extract -o out | <FILES>

@@ -271,7 +271,7 @@ fn architecture(driver: &Driver, context: CUcontext) -> Result<u32, Error> {
     Ok(major * 10 + minor)
 }
 
-/// Whether compressed code may be instrumented. Most is not: clang does not compress code, and nvcc cannot instrument it.
+/// Whether compressed code may be instrumented. Most is not: neither clang nor a toolkit of `devprof cuda-toolkit` compresses code.
 fn is_instrumented(
     driver: &Driver,
     context: CUcontext,

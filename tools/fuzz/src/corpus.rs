@@ -19,6 +19,32 @@ const RAW_10: &[u8] = include_bytes!("../../../fixtures/counted.raw10.co");
 pub const RAW_11: &[u8] = include_bytes!("../../../fixtures/counted.raw11.co");
 const CUBIN: &[u8] = include_bytes!("../../../fixtures/counted.cubin");
 
+/// A kernel with a loop, inlined code and a scope, and what else can be in a module.
+const PTX: &str = r#"//
+.version 9.0
+.target sm_90, debug
+.address_size 64
+.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
+.global .align 1 .b8 text[3] = {120, 37, 0};
+.visible .entry k(.param .u64 p) .maxntid 32, 1, 1
+{
+.reg .pred %p<3>;
+.loc 1 5 0
+ld.param.u64 %rd1, [p]; /* an argument */
+L: .pragma "nounroll";
+.loc 2 4 1, function_name $L__info_string0+4, inlined_at 1 6 3
+{ .reg .b32 r; call.uni (r), vprintf, (%rd1, %rd1); }
+.loc 1 7 1
+@!%p1 bra L;
+t: .branchtargets L, E;
+brx.idx %r1, t;
+E: ret;
+}
+.file 1 "/a.cu", 12, 34
+.file 2 "a.h"
+.section .debug_str { $L__info_string0: .b8 0 }
+"#;
+
 /// The seeds of a target, by name.
 pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     let plain = bundle(&[
@@ -132,6 +158,7 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
             ("two", [profile(10, &[]), profile(10, &[24])].concat()),
             ("ten", profile(10, &[])),
         ],
+        "ptx" => vec![("loop", PTX.into())],
         "trace" => [("as-it-is", 0), ("sealed", 3), ("header-sealed", 1)]
             .map(|(name, choice)| (name, [vec![choice], trace()].concat()))
             .into(),

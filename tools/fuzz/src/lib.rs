@@ -20,6 +20,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("elf", elf),
     ("profraw", profraw),
     ("trace", trace),
+    ("ptx", instrument),
 ];
 
 /// The targets whose seeds contain code objects.
@@ -121,6 +122,17 @@ pub fn trace(bytes: &[u8]) {
     for id in 0..256 {
         let _ = tables.text(id).map(str::len);
     }
+}
+
+/// PTX, which is instrumented once.
+pub fn instrument(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let run = |text: &str| ptx::instrument(text, Path::new("/"), |name| name.ends_with(".h"));
+    let Ok(Some(done)) = run(&text) else {
+        return;
+    };
+    assert!(done.text.len() >= text.len() && done.without_lines.len() <= done.functions);
+    assert!(done.functions == 0 || matches!(run(&done.text), Ok(None)));
 }
 
 /// Any file with code objects.
@@ -242,6 +254,16 @@ mod tests {
                 items += 1;
             }
             assert!(items > 5, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_seed_of_ptx_is_instrumented() {
+        for (_, seed) in corpus::seeds("ptx") {
+            let text = String::from_utf8(seed).unwrap();
+            let done = ptx::instrument(&text, Path::new("/"), |_| false);
+            let done = done.unwrap().unwrap();
+            assert_eq!((done.functions, done.not_instrumented), (1, Vec::new()));
         }
     }
 

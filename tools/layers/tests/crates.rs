@@ -41,7 +41,7 @@ fn the_command_line() {
         returns table traces
         clang cuda_installation outfile
         run_log trace_reader
-        extract flags inspect
+        cuda_toolkit extract flags inspect
         doctor
         export merge stats
         run
@@ -91,6 +91,19 @@ fn hsa_sim() {
 #[test]
 fn other_crates() {
     for (root, layers) in [
+        (
+            "src/device/ptx/src/lib.rs",
+            "
+            problem
+            tokens
+            parse
+            blocks
+            lines
+            flags
+            mapping
+            record
+        ",
+        ),
         (
             "src/formats/code-objects/src/lib.rs",
             "

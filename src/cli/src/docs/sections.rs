@@ -40,7 +40,7 @@ const COMMON: Described = Described::text(
     "If set and not empty, --color=auto does not color anything.",
 );
 
-pub static PAGES: [Page; 11] = [
+pub static PAGES: [Page; 12] = [
     Page {
         name: "devprof",
         environment: &[RUNTIME, &[RUN], &TOOLS, &[COMMON]],
@@ -52,7 +52,7 @@ Compile a program with coverage, run it, and see which lines ran on the GPU:
 Check this machine for missing components:
     devprof doctor
 ",
-        see_also: "devprof-run(1), devprof-flags(1), devprof-inspect(1), devprof-extract(1), devprof-merge(1), \
+        see_also: "devprof-run(1), devprof-flags(1), devprof-cuda-toolkit(1), devprof-inspect(1), devprof-extract(1), devprof-merge(1), \
                    devprof-report(1), devprof-stats(1), devprof-export(1), devprof-doctor(1), devprof-demo(1), \
                    clang(1), llvm-profdata(1), llvm-cov(1)",
     },
@@ -86,6 +86,18 @@ Compile CUDA, which has internal device functions:
     clang++ -x cuda a.cu $(devprof flags --coverage --cuda --arch sm_90 --source a.cu) -o a
 ",
         see_also: "devprof(1), devprof-run(1), clang(1)",
+    },
+    Page {
+        name: "devprof-cuda-toolkit",
+        environment: &[&[CUDA], &[COMMON]],
+        examples: "
+Compile with nvcc, run the program, and see which lines ran on the GPU:
+    devprof cuda-toolkit cuda
+    cuda/bin/nvcc -lineinfo a.cu -o a
+    devprof run ./a
+    devprof report a --profile devprof-1
+",
+        see_also: "devprof(1), devprof-run(1), devprof-report(1)",
     },
     Page {
         name: "devprof-inspect",

@@ -79,7 +79,7 @@ fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
     if object.is_cuda() {
         (language, flags) = ("cuda", "devprof flags --cuda --coverage");
         every_block = "does not include -DDEVPROF_SAMPLING";
-        why = " (clang can instrument it, nvcc cannot)";
+        why = " (clang can instrument it, and nvcc in a toolkit of `devprof cuda-toolkit`)";
     }
     let Some(profile) = &object.profile else {
         return warning(

@@ -1,0 +1,474 @@
+//! `devprof cuda-tool`: what the scripts of `devprof cuda-toolkit` start in place of a program of the CUDA toolkit.
+//!
+//! `ptxas` and `fatbinary` get instrumented copies of the PTX files in their arguments. Code that cannot be instrumented is compiled
+//! as it is, with a warning. Link-time optimization is refused: its code never is PTX that these programs get.
+
+use crate::console::Console;
+use crate::exit::{Outcome, StartError};
+use crate::readable::first_names;
+use anyhow::{Context, bail};
+use clap::Args;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use tempfile::TempDir;
+
+#[derive(Args)]
+pub struct Options {
+    /// The original program
+    #[arg(value_name = "TOOL")]
+    path: PathBuf,
+    /// Its arguments
+    #[arg(last = true, value_name = "ARG")]
+    arguments: Vec<OsString>,
+}
+
+/// A program of the CUDA toolkit that a script replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Compiles PTX.
+    Assembler,
+    /// Packs code for several GPUs, and PTX, into one file.
+    Packer,
+    /// Links relocatable device code.
+    Linker,
+}
+
+impl Tool {
+    pub fn named(name: &str) -> Option<Tool> {
+        match name {
+            "ptxas" => Some(Tool::Assembler),
+            "fatbinary" => Some(Tool::Packer),
+            "nvlink" => Some(Tool::Linker),
+            _ => None,
+        }
+    }
+
+    /// Whether an argument makes it optimize at link time.
+    fn is_link_time(self, argument: &OsStr) -> bool {
+        let bytes = argument.as_bytes();
+        match self {
+            Tool::Assembler => false,
+            // The code for it in a fat binary.
+            Tool::Packer => image(bytes).is_some_and(|kind| kind == b"nvvm"),
+            Tool::Linker => matches!(bytes, b"-dlto" | b"--dlto" | b"-lto" | b"--lto"),
+        }
+    }
+}
+
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    let name = options
+        .path
+        .file_name()
+        .and_then(OsStr::to_str)
+        .unwrap_or_default();
+    let Some(tool) = Tool::named(name) else {
+        bail!(
+            "{}: not a program that devprof replaces",
+            options.path.display()
+        );
+    };
+    let given = &options.arguments;
+    if let Some(argument) = given.iter().find(|argument| tool.is_link_time(argument)) {
+        bail!(
+            "{name} {}: link-time optimization of device code (-dlto, -code=lto_…) cannot be instrumented: compile without it",
+            argument.display()
+        );
+    }
+    let mut copies = Copies {
+        headers: headers(&options.path),
+        directory: None,
+    };
+    let arguments = match tool {
+        Tool::Assembler => copies.of_assembler(given, console)?,
+        Tool::Packer => copies.of_packer(given, console)?,
+        Tool::Linker => given.clone(),
+    };
+    let status = match copies.directory {
+        None => start(&options.path, &arguments)?,
+        Some(_) => start_instrumented(&options.path, &arguments, given, console)?,
+    };
+    Ok(Outcome::Program(exit_status(status)))
+}
+
+/// Starts the tool with the instrumented files. If it fails, it is started with the original ones: their error is the one to
+/// print, or, if there is none, they were instrumented wrongly.
+fn start_instrumented(
+    path: &Path,
+    arguments: &[OsString],
+    original: &[OsString],
+    console: &mut Console,
+) -> anyhow::Result<ExitStatus> {
+    let output = Command::new(path).args(arguments).output();
+    let output = output.map_err(|source| failed_to_start(path, source))?;
+    if output.status.success() {
+        console.print_bytes(&output.stdout)?;
+        // Its messages. There is no other stream to report that stderr cannot be written.
+        let _ = console.err.write_all(&output.stderr);
+        return Ok(output.status);
+    }
+    let status = start(path, original)?;
+    if status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        console.warn(format!(
+            "{} does not accept the instrumented code, so this code is not instrumented; please report it to devprof: {}",
+            path.display(),
+            reason.trim_end()
+        ));
+    }
+    Ok(status)
+}
+
+fn start(path: &Path, arguments: &[OsString]) -> anyhow::Result<ExitStatus> {
+    let status = Command::new(path).args(arguments).status();
+    Ok(status.map_err(|source| failed_to_start(path, source))?)
+}
+
+fn failed_to_start(path: &Path, source: io::Error) -> StartError {
+    let program = path.display().to_string();
+    StartError { program, source }
+}
+
+/// The status that a shell gives to a program.
+fn exit_status(status: ExitStatus) -> u8 {
+    let signal = || 128 + status.signal().unwrap_or(0);
+    u8::try_from(status.code().unwrap_or_else(signal)).unwrap_or(1)
+}
+
+/// The kind of an image in an argument of fatbinary: `--image3=kind=ptx,sm=90,file=a.ptx`.
+fn image(argument: &[u8]) -> Option<&[u8]> {
+    let mut fields = argument.split(|byte| matches!(byte, b',' | b'='));
+    fields.find(|field| *field == b"kind")?;
+    fields.next()
+}
+
+/// The instrumented copies of the files.
+struct Copies {
+    /// The directory of the toolkit's headers, whose functions are not instrumented.
+    headers: Option<PathBuf>,
+    directory: Option<TempDir>,
+}
+
+/// The directory of the headers of a program's toolkit.
+fn headers(tool: &Path) -> Option<PathBuf> {
+    let toolkit = tool.parent()?.parent()?;
+    toolkit.join("include").canonicalize().ok()
+}
+
+impl Copies {
+    /// The arguments of ptxas.
+    fn of_assembler(
+        &mut self,
+        given: &[OsString],
+        console: &mut Console,
+    ) -> anyhow::Result<Vec<OsString>> {
+        let mut arguments = given.to_vec();
+        let is_output = |argument: &OsString| argument == "-o" || argument == "--output-file";
+        let mut has_input = false;
+        for at in 0..given.len() {
+            let before = at.checked_sub(1).map(|at| &given[at]);
+            let path = Path::new(&given[at]);
+            if before.is_some_and(is_output) || !is_file(path) {
+                continue;
+            }
+            let Some(text) = read_ptx(path)? else {
+                continue;
+            };
+            has_input = true;
+            if let Some(copy) = self.instrument(path, &text, true, console)? {
+                arguments[at] = copy.into();
+            }
+        }
+        if !has_input && given.iter().any(is_output) {
+            console.warn("the arguments of ptxas name no PTX file (-ias and -optf are not supported): its code is not instrumented");
+        }
+        Ok(arguments)
+    }
+
+    /// The arguments of fatbinary. Functions are reported when ptxas compiles them.
+    fn of_packer(
+        &mut self,
+        given: &[OsString],
+        console: &mut Console,
+    ) -> anyhow::Result<Vec<OsString>> {
+        const FILE: &[u8] = b"file=";
+        // The runtime does not unpack code.
+        let is_compression = |argument: &&OsString| {
+            let bytes = argument.as_bytes();
+            bytes.starts_with(b"-compress") || bytes.starts_with(b"--compress")
+        };
+        let kept = given.iter().filter(|argument| !is_compression(argument));
+        let mut arguments: Vec<OsString> = kept.cloned().collect();
+        arguments.insert(0, "--compress=false".into());
+        for argument in &mut arguments {
+            let bytes = argument.as_bytes();
+            if image(bytes).is_none_or(|kind| kind != b"ptx") {
+                continue;
+            }
+            // It is the last field, so that its value can have commas.
+            let Some(at) = bytes.windows(FILE.len()).position(|part| part == FILE) else {
+                continue;
+            };
+            let (fields, path) = bytes.split_at(at + FILE.len());
+            let path = Path::new(OsStr::from_bytes(path));
+            let Some(text) = read_ptx(path)? else {
+                continue;
+            };
+            if let Some(copy) = self.instrument(path, &text, false, console)? {
+                let parts = [fields, copy.as_os_str().as_bytes()].concat();
+                *argument = OsString::from_vec(parts);
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// Writes an instrumented copy of a PTX file. `None` if it cannot be or needs not be instrumented.
+    fn instrument(
+        &mut self,
+        path: &Path,
+        text: &[u8],
+        is_reported: bool,
+        console: &mut Console,
+    ) -> anyhow::Result<Option<PathBuf>> {
+        let directory = env::current_dir().context("cannot find the current directory")?;
+        let mut warn = |message| {
+            if is_reported {
+                console.warn(message);
+            }
+        };
+        let file = path.display();
+        let read = std::str::from_utf8(text).map_err(anyhow::Error::new);
+        let is_header = |name: &str| {
+            let path = directory.join(name).canonicalize().ok();
+            path.is_some_and(|path| {
+                self.headers
+                    .as_ref()
+                    .is_some_and(|headers| path.starts_with(headers))
+            })
+        };
+        let done = read.and_then(|text| Ok(ptx::instrument(text, &directory, is_header)?));
+        let done = match done {
+            Ok(Some(done)) => done,
+            Ok(None) => return Ok(None),
+            Err(why) => {
+                warn(format!("{file} is not instrumented: {why}"));
+                return Ok(None);
+            }
+        };
+        for (function, why) in &done.not_instrumented {
+            warn(format!(
+                "{file}: the function {function} is not instrumented: {why}"
+            ));
+        }
+        if !done.without_lines.is_empty() {
+            let is_all = done.without_lines.len() == done.functions;
+            let names = first_names(done.without_lines.into_iter());
+            warn(if is_all {
+                format!(
+                    "no line information, so only which functions ran is recorded: compile with -lineinfo (or set NVCC_APPEND_FLAGS=-lineinfo): {names}"
+                )
+            } else {
+                format!(
+                    "functions without line information, of which only is recorded whether they ran: {names}"
+                )
+            });
+        }
+        let copies = match &self.directory {
+            Some(directory) => directory,
+            None => {
+                let created = tempfile::Builder::new().prefix("devprof-ptx-").tempdir();
+                let created = created.context("cannot create a temporary directory")?;
+                self.directory.insert(created)
+            }
+        };
+        // ptxas names the file in its messages. Two files can have the same name.
+        let own = tempfile::Builder::new()
+            .prefix("")
+            .tempdir_in(copies.path());
+        let own = own.context("cannot create a temporary directory")?.keep();
+        let copy = own.join(path.file_name().unwrap_or_default());
+        fs::write(&copy, done.text).with_context(|| format!("cannot write {}", copy.display()))?;
+        Ok(Some(copy))
+    }
+}
+
+fn is_file(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().starts_with(b"-") && path.is_file()
+}
+
+/// The content of a file, if it is PTX.
+fn read_ptx(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(content).filter(|content| ptx::is_ptx(content)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::color::Colors;
+    use std::os::unix::fs::PermissionsExt;
+
+    const PTX: &str = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\t.loc 1 5 1\n\tret;\n}\n.file 1 \"/a.cu\"\n";
+
+    /// A toolkit with one program, a shell script, and a PTX file.
+    struct Toolkit {
+        directory: TempDir,
+        tool: PathBuf,
+    }
+
+    impl Toolkit {
+        fn new(name: &str, script: &str, ptx: &str) -> Toolkit {
+            let directory = tempfile::tempdir().unwrap();
+            let bin = directory.path().join("bin");
+            fs::create_dir(&bin).unwrap();
+            fs::write(directory.path().join("a.ptx"), ptx).unwrap();
+            let tool = bin.join(name);
+            fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+            Toolkit { directory, tool }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.directory.path().join(name)
+        }
+
+        /// Runs the program. `DIR` in the arguments is the toolkit. Also returns what is printed to stderr.
+        fn run(&self, arguments: &str) -> (anyhow::Result<Outcome>, String) {
+            let directory = self.directory.path().to_str().unwrap();
+            let arguments = arguments.replace("DIR", directory);
+            let options = Options {
+                path: self.tool.clone(),
+                arguments: arguments.split(' ').map(OsString::from).collect(),
+            };
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let mut console = Console {
+                out: &mut out,
+                err: &mut err,
+                colors: Colors::default(),
+            };
+            let result = run(&options, &mut console);
+            (result, String::from_utf8(err).unwrap())
+        }
+    }
+
+    /// Copies its input, and prints a message, as ptxas does with -v.
+    const COPY: &str = "cp \"$1\" \"$3\" && echo used 8 registers >&2";
+
+    #[test]
+    fn ptxas_gets_instrumented_code() {
+        let toolkit = Toolkit::new("ptxas", COPY, PTX);
+        let (result, err) = toolkit.run("DIR/a.ptx -o DIR/out");
+        assert_eq!(
+            (result.unwrap(), &*err),
+            (Outcome::Program(0), "used 8 registers\n")
+        );
+        let compiled = fs::read_to_string(toolkit.path("out")).unwrap();
+        assert!(compiled.contains("__profc_k_"));
+        assert_eq!(fs::read_to_string(toolkit.path("a.ptx")).unwrap(), PTX);
+        // The output is PTX now, but no input.
+        let (_, err) = toolkit.run("DIR/none.ptx -o DIR/out");
+        assert!(err.contains("name no PTX file"), "{err}");
+    }
+
+    #[test]
+    fn code_that_is_not_instrumented_is_compiled_and_reported() {
+        let refused =
+            "grep -q __profc_ \"$1\" && echo 'no such thing' >&2 && exit 1; cp \"$1\" \"$3\"";
+        let damaged = PTX.replace("ret;", "bra NONE; \"");
+        let unknown = PTX.replace("ret;", "bra NONE;");
+        for (script, ptx, message) in [
+            (
+                refused,
+                PTX,
+                "does not accept the instrumented code, so this code is not instrumented; please report it to devprof: no such thing",
+            ),
+            (COPY, &*damaged, "a.ptx is not instrumented: line "),
+            (
+                COPY,
+                &*unknown,
+                "a.ptx: the function k is not instrumented: it branches to NONE, which it does not define",
+            ),
+        ] {
+            let toolkit = Toolkit::new("ptxas", script, ptx);
+            let (result, err) = toolkit.run("DIR/a.ptx -o DIR/out");
+            assert_eq!(result.unwrap(), Outcome::Program(0));
+            assert!(err.contains(message), "{err}");
+            assert_eq!(fs::read_to_string(toolkit.path("out")).unwrap(), ptx);
+        }
+    }
+
+    #[test]
+    fn functions_without_lines_are_named() {
+        let plain = PTX.replace("\t.loc 1 5 1\n", "");
+        let both = format!(
+            "{PTX}{}",
+            plain
+                .split_once("64\n")
+                .unwrap()
+                .1
+                .replace("k()", "other()")
+        );
+        for (ptx, message) in [
+            (
+                &*plain,
+                "compile with -lineinfo (or set NVCC_APPEND_FLAGS=-lineinfo): k\n",
+            ),
+            (
+                &*both,
+                "functions without line information, of which only is recorded whether they ran: other\n",
+            ),
+        ] {
+            let (_, err) = Toolkit::new("ptxas", COPY, ptx).run("DIR/a.ptx -o DIR/out");
+            assert!(err.contains(message), "{err}");
+        }
+    }
+
+    #[test]
+    fn errors_of_the_original_code_are_those_of_ptxas() {
+        let toolkit = Toolkit::new("ptxas", "exit 7", PTX);
+        let (result, err) = toolkit.run("DIR/a.ptx -o DIR/out");
+        assert_eq!((result.unwrap(), &*err), (Outcome::Program(7), ""));
+    }
+
+    #[test]
+    fn fat_binaries_are_not_compressed_and_have_instrumented_ptx() {
+        let toolkit = Toolkit::new(
+            "fatbinary",
+            "echo \"$@\" >&2; cp \"${4#*file=}\" \"$5\"",
+            PTX,
+        );
+        let (result, err) = toolkit.run(
+            "-compress-all --compress-mode=size -64 --image3=kind=elf,sm=90,file=DIR/a.ptx --image3=kind=ptx,sm=90,file=DIR/a.ptx DIR/out",
+        );
+        assert_eq!(result.unwrap(), Outcome::Program(0));
+        let start = format!(
+            "--compress=false -64 --image3=kind=elf,sm=90,file={} --image3=kind=ptx,sm=90,file=",
+            toolkit.path("a.ptx").display()
+        );
+        assert!(err.starts_with(&start), "{err}");
+        let packed = fs::read_to_string(toolkit.path("out")).unwrap();
+        assert!(packed.contains("__profc_k_"));
+    }
+
+    #[test]
+    fn link_time_optimization_is_refused() {
+        for (name, argument) in [
+            ("nvlink", "-dlto"),
+            ("fatbinary", "--image3=kind=nvvm,sm=90,file=a.ltoir"),
+        ] {
+            let (result, _) = Toolkit::new(name, "exit 0", PTX).run(argument);
+            let error = result.unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{name} {argument}: link-time")),
+                "{error}"
+            );
+        }
+        let (result, _) = Toolkit::new("nvlink", "exit 0", PTX).run("-arch=sm_90 a.o");
+        assert_eq!(result.unwrap(), Outcome::Program(0));
+    }
+}
