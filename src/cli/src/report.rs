@@ -9,6 +9,7 @@ mod cobertura;
 mod column_data;
 mod counts;
 mod cuda;
+mod decisions;
 mod diff;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
@@ -21,6 +22,7 @@ mod llvm_cov;
 mod mapping;
 mod markdown;
 mod matching;
+mod mcdc;
 pub mod model;
 mod notes;
 mod objects;
