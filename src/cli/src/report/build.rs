@@ -800,6 +800,9 @@ fn kernel(
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::Region;
+    use super::super::mapping::Mapping;
+    use super::super::mcdc::{self, Span, Vector};
     use super::*;
 
     /// Kernels with their counts and build IDs, and calls in traces with the build IDs of their code objects.
@@ -867,5 +870,81 @@ mod tests {
                 "{kernels:?} {traced:?}"
             );
         }
+    }
+
+    /// A function at a position with a decision, of which one vector is false and one true.
+    fn deciding(name: &str, line: u32, false_vector: [Option<bool>; 2]) -> Function {
+        let span = |columns: (u32, u32)| Span {
+            file: 0,
+            start: (9, columns.0),
+            end: (9, columns.1),
+        };
+        let condition = |columns| mcdc::Condition {
+            span: span(columns),
+            constant: false,
+        };
+        let vector = |result, conditions: [Option<bool>; 2]| Vector {
+            result,
+            conditions: conditions.to_vec(),
+        };
+        let region = Region {
+            start: (line, 1),
+            end: (line + 10, 1),
+            kind: lines::Kind::Code,
+            count: 1,
+        };
+        Function {
+            name: name.to_owned(),
+            mapping: Mapping {
+                hash: 1,
+                unused: false,
+            },
+            files: vec!["a.hip".into()],
+            regions: vec![(0, region)],
+            branches: Vec::new(),
+            decisions: vec![mcdc::Decision {
+                span: span((5, 11)),
+                conditions: vec![condition((5, 6)), condition((10, 11))],
+                executed: BTreeSet::from([
+                    vector(false, false_vector),
+                    vector(true, [Some(true), Some(true)]),
+                ]),
+            }],
+            count: 1,
+            variant: Variant::default(),
+            mismatched: false,
+            build_ids: BTreeSet::new(),
+        }
+    }
+
+    /// The number of conditions with a pair, as all of these functions have it together.
+    fn shown(functions: &[&Function], changed: Option<&[RangeInclusive<u32>]>) -> Ratio {
+        let functions = functions.iter().copied();
+        let counts = FileCounts::of(functions, CountKind::Executions, "a.hip", changed);
+        counts.totals().mcdc
+    }
+
+    #[test]
+    fn instances_of_a_template_share_their_decisions() {
+        let ratio = |covered, total| Ratio { covered, total };
+        let (first, second) = ([Some(false), None], [Some(true), Some(false)]);
+        let one = deciding("one", 5, first);
+        let other = deciding("other", 5, second);
+        let elsewhere = deciding("elsewhere", 6, second);
+        assert_eq!(shown(&[&one], None), ratio(1, 2));
+        assert_eq!(shown(&[&one, &one], None), ratio(1, 2));
+        assert_eq!(shown(&[&one, &other], None), ratio(2, 2));
+        // Another function that uses the same macro has decisions of its own.
+        assert_eq!(shown(&[&one, &elsewhere], None), ratio(2, 4));
+        // Vectors of different functions are no pair.
+        let (mut only_false, mut only_true) = (one.clone(), other);
+        only_false.decisions[0].executed.retain(|own| !own.result);
+        only_true.decisions[0].executed.retain(|own| own.result);
+        assert_eq!(shown(&[&only_false, &only_true], None), ratio(0, 2));
+        // The same function in another code object adds its vectors.
+        only_false.add(&only_true);
+        assert_eq!(shown(&[&only_false], None), ratio(1, 2));
+        assert_eq!(shown(&[&one], Some(&[9..=9])), ratio(1, 2));
+        assert_eq!(shown(&[&one], Some(&[8..=8])), ratio(0, 0));
     }
 }

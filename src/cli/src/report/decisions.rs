@@ -73,14 +73,25 @@ impl Shown {
     }
 }
 
+/// The function that has the decision, or one of the instances of a template.
+fn function(decision: &Decision) -> String {
+    let mut functions = decision.evaluations.iter().map(|own| &own.function);
+    let first = functions.next().cloned().unwrap_or_default();
+    match functions.filter(|other| **other != first).count() {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
 /// The conditions without an independence pair.
 pub fn missing(report: &Report) -> String {
     let headings = [
         "Condition without an independence pair",
         "Decision",
+        "Function",
         "Location",
     ];
-    let mut table = Table::new(&headings, &[0, 1, 2]);
+    let mut table = Table::new(&headings, &[0, 1, 2, 3]);
     for (file, counts) in Counts::of_files(report, Which::All) {
         let decisions = counts.lines.iter().flat_map(|line| &line.decisions);
         for CountedDecision { decision, effects } in decisions {
@@ -89,6 +100,7 @@ pub fn missing(report: &Report) -> String {
                 table.row([
                     condition(report, file, own).label(n),
                     decision_text(file, decision).unwrap_or_default(),
+                    function(decision),
                     format!(
                         "{}:{}:{}",
                         file.location(),

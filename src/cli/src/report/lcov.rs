@@ -175,6 +175,7 @@ fn conditions_by_line(lines: &[Counted]) -> BTreeMap<u32, Vec<(u64, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::model::Decision;
 
     fn line(number: u32, count: u64, conditions: &[(u64, u64)]) -> Counted<'static> {
         Counted {
@@ -182,6 +183,31 @@ mod tests {
             number,
             count,
             conditions: conditions.to_vec(),
+        }
+    }
+
+    #[test]
+    fn decisions_of_the_same_size_are_in_one_group() {
+        let decision = Decision {
+            start: (1, 1),
+            end: (1, 9),
+            conditions: Vec::new(),
+            evaluations: Vec::new(),
+        };
+        let counted = |size: &usize| CountedDecision {
+            decision: &decision,
+            // A constant condition has no record.
+            effects: [&vec![Some(true); *size][..], &[None]].concat(),
+        };
+        for (sizes, expected) in [
+            (&[][..], &[][..]),
+            (&[3], &[1]),
+            (&[2, 3, 4], &[1, 1, 1]),
+            (&[2, 3, 2], &[3]),
+        ] {
+            let decisions: Vec<CountedDecision> = sizes.iter().map(counted).collect();
+            let found: Vec<usize> = groups(&decisions).iter().map(Vec::len).collect();
+            assert_eq!(found, expected, "{sizes:?}");
         }
     }
 

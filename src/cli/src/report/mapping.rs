@@ -109,7 +109,11 @@ pub fn read(section: &[u8], found: &mut HashMap<u64, Record>) -> anyhow::Result<
 /// The numbers in a mapping, which are in LEB128.
 pub struct Numbers<'a>(std::slice::Iter<'a, u8>);
 
-impl Numbers<'_> {
+impl<'a> Numbers<'a> {
+    pub fn new(bytes: &'a [u8]) -> Numbers<'a> {
+        Numbers(bytes.iter())
+    }
+
     pub fn next(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -132,7 +136,7 @@ impl Numbers<'_> {
 
 /// The number of files, and what follows the files and expressions: the regions of each file.
 fn regions(mapping: &[u8]) -> Option<(u64, Numbers<'_>)> {
-    let mut numbers = Numbers(mapping.iter());
+    let mut numbers = Numbers::new(mapping);
     let files = numbers.next()?;
     numbers.skip(files)?;
     let expressions = numbers.next()?;

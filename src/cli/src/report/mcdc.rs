@@ -298,3 +298,263 @@ pub fn add_executed(decisions: &mut [Decision], records: Vec<Record>) -> Result<
         Err(Unknown::Mismatch)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A vector such as `TF-=F`.
+    fn vector(text: &str) -> Vector {
+        let value = |c: char| match c {
+            'T' => Some(true),
+            'F' => Some(false),
+            _ => None,
+        };
+        let (conditions, result) = text.split_once('=').unwrap();
+        Vector {
+            result: result == "T",
+            conditions: conditions.chars().map(value).collect(),
+        }
+    }
+
+    fn span(file: usize, line: u32, columns: (u32, u32)) -> Span {
+        Span {
+            file,
+            start: (line, columns.0),
+            end: (line, columns.1),
+        }
+    }
+
+    /// A decision. `constants`: one character per condition, `C` if it is constant.
+    fn decision(constants: &str, executed: &[&str]) -> Decision {
+        let condition = |c| Condition {
+            span: span(0, 1, (1, 2)),
+            constant: c == 'C',
+        };
+        Decision {
+            span: span(0, 1, (1, 9)),
+            conditions: constants.chars().map(condition).collect(),
+            executed: executed.iter().map(|text| vector(text)).collect(),
+        }
+    }
+
+    /// For each condition the numbers of the vectors of its pair, counted from 1.
+    fn independence(constants: &str, executed: &[&str]) -> String {
+        let shown = |own: Independence| match own {
+            Independence::Pair(one, other) => format!("{},{}", one + 1, other + 1),
+            Independence::None(NoPair::Missing) => "missing".to_owned(),
+            Independence::None(NoPair::Constant) => "constant".to_owned(),
+        };
+        let found = decision(constants, executed).independence();
+        let found: Vec<String> = found.into_iter().map(shown).collect();
+        found.join(" ")
+    }
+
+    #[test]
+    fn a_pair_differs_in_one_condition_that_both_evaluated() {
+        for (constants, executed, expected) in [
+            ("..", &[][..], "missing missing"),
+            ("..", &["F-=F"], "missing missing"),
+            // a && b
+            ("..", &["F-=F", "TT=T"], "1,2 missing"),
+            ("..", &["F-=F", "TF=F", "TT=T"], "1,3 2,3"),
+            ("..", &["F-=F", "TF=F"], "missing missing"),
+            // (a || b) && c: C3 in TT, whatever the other conditions are
+            ("...", &["FF-=F", "T-F=F", "T-T=T"], "1,3 missing 2,3"),
+            ("...", &["FF-=F", "FTF=F", "T-T=T", "FTT=T"], "1,4 1,3 2,3"),
+            // Two conditions differ, although the first one has no effect (masking).
+            ("...", &["FTF=F", "T-T=T"], "missing missing missing"),
+            // a && (b || (c && d))
+            (
+                "....",
+                &["F---=F", "TFF-=F", "TFTF=F", "TT--=T"],
+                "1,4 2,4 missing missing",
+            ),
+            // A constant has no pair.
+            ("C.", &["TF=F", "TT=T"], "constant 1,2"),
+            ("CC", &["TT=T"], "constant constant"),
+        ] {
+            assert_eq!(independence(constants, executed), expected, "{executed:?}");
+        }
+    }
+
+    #[test]
+    fn the_result_of_vectors_is_their_order() {
+        let decision = decision("..", &["TT=T", "F-=F", "TF=F"]);
+        let results: Vec<bool> = decision.executed.iter().map(|own| own.result).collect();
+        assert_eq!(results, [false, false, true]);
+    }
+
+    /// A decision of two conditions, and what is in it in the order of the mapping.
+    const DECISION: u64 = 5 << 3;
+    const CONDITION: u64 = 6 << 3;
+    const BRANCH: u64 = 4 << 3;
+    /// Of file 1.
+    const EXPANSION: u64 = 1 << 3 | 4;
+    /// Counters.
+    const ONE: u64 = 1;
+    const SUM: u64 = 7 << 2 | 2;
+
+    /// The position after a region's kind: the same line as before, and columns.
+    fn at(columns: (u64, u64)) -> [u64; 4] {
+        [0, columns.0, 0, columns.1]
+    }
+
+    fn region(kind: &[u64], columns: (u64, u64)) -> Vec<u64> {
+        [kind, &at(columns)].concat()
+    }
+
+    fn condition(id: u64, columns: (u64, u64)) -> Vec<u64> {
+        region(&[CONDITION, ONE, SUM, id + 1, 0, 0], columns)
+    }
+
+    fn encoded(files: &[Vec<Vec<u64>>]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut push = |mut number: u64| {
+            while number >= 0x80 {
+                bytes.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            bytes.push(number as u8);
+        };
+        for regions in files {
+            push(regions.len() as u64);
+            regions.iter().flatten().copied().for_each(&mut push);
+        }
+        bytes
+    }
+
+    /// Each decision as its columns and those of its conditions, with the file if it is another one, and `C` if it is constant.
+    fn read(files: &[Vec<Vec<u64>>]) -> Option<Vec<String>> {
+        let bytes = encoded(files);
+        let found = decisions(files.len() as u64, &mut Numbers::new(&bytes))?;
+        let columns = |span: Span| {
+            let file = if span.file == 0 {
+                String::new()
+            } else {
+                format!("{}:", span.file)
+            };
+            format!("{file}{}-{}", span.start.1, span.end.1)
+        };
+        let shown = |own: Decision| {
+            let conditions = own.conditions.iter();
+            let conditions =
+                conditions.map(|own| columns(own.span) + if own.constant { "C" } else { "" });
+            format!(
+                "{}: {}",
+                columns(own.span),
+                conditions.collect::<Vec<_>>().join(" ")
+            )
+        };
+        Some(found.into_iter().map(shown).collect())
+    }
+
+    #[test]
+    fn conditions_belong_to_the_innermost_decision_that_lacks_them() {
+        let decision = |number: u64, columns| region(&[DECISION, 8, number], columns);
+        // g(b || c) && a
+        let nested = vec![
+            region(&[ONE], (1, 90)),
+            decision(2, (10, 24)),
+            condition(0, (10, 19)),
+            decision(2, (12, 18)),
+            condition(0, (12, 13)),
+            condition(1, (17, 18)),
+            condition(1, (23, 24)),
+        ];
+        // a && M && b, where M is (c)
+        let expanded = vec![
+            decision(3, (10, 30)),
+            condition(0, (10, 11)),
+            region(&[EXPANSION], (15, 16)),
+            condition(2, (20, 21)),
+        ];
+        let in_macro = vec![condition(1, (50, 53))];
+        // Without a decision, a branch is none of its conditions. One counter is missing for a constant.
+        let others = vec![
+            region(&[BRANCH, ONE, SUM], (40, 41)),
+            region(&[2 << 3], (42, 42)),
+            decision(2, (50, 60)),
+            condition(1, (55, 56)),
+            region(&[CONDITION, ONE, 0, 1, 2, 0], (50, 51)),
+            // Incomplete.
+            decision(2, (70, 80)),
+            condition(0, (70, 71)),
+        ];
+        for (files, expected) in [
+            (
+                vec![nested],
+                &["10-24: 10-19 23-24", "12-18: 12-13 17-18"][..],
+            ),
+            (vec![expanded, in_macro], &["10-30: 10-11 20-21 1:50-53"]),
+            (vec![others], &["50-60: 50-51C 55-56"]),
+            (vec![], &[]),
+        ] {
+            assert_eq!(read(&files).unwrap(), expected);
+        }
+        // A condition of no decision, and one with the identifier 0, which is not valid.
+        assert_eq!(read(&[vec![condition(0, (1, 2))]]), None);
+        let wrong = region(&[CONDITION, ONE, SUM, 0, 0, 0], (10, 11));
+        assert_eq!(read(&[vec![decision(1, (10, 11)), wrong]]), None);
+    }
+
+    #[test]
+    fn a_mapping_that_ends_too_early_is_damaged() {
+        let regions = [
+            region(&[DECISION, 8, 1], (10, 300)),
+            condition(0, (10, 200)),
+        ];
+        let bytes = encoded(&[regions.to_vec()]);
+        let of = |bytes: &[u8]| decisions(1, &mut Numbers::new(bytes));
+        assert!(of(&bytes).is_some());
+        for end in 0..bytes.len() {
+            assert_eq!(of(&bytes[..end]), None, "{end}");
+        }
+    }
+
+    fn record(line: u32, vectors: &str) -> String {
+        format!("[{line},1,{line},9,1,1,0,0,5,[true,false]{vectors}]")
+    }
+
+    #[test]
+    fn executed_vectors_are_of_the_decision_at_the_same_position() {
+        let at = |line: u32| Decision {
+            span: span(0, line, (1, 9)),
+            ..decision("..", &[])
+        };
+        let listed = r#",[{"conditions":[false,null],"executed":true,"result":false}]"#;
+        let more = r#",[{"conditions":[true,true],"executed":true,"result":true}]"#;
+        let other = r#",[{"conditions":[true],"executed":true,"result":true}]"#;
+        for (records, expected) in [
+            (&[record(7, more), record(3, listed)][..], Ok("F-=F TT=T")),
+            // Without vectors (LLVM 21).
+            (&[record(7, ""), record(3, listed)], Err(Unknown::NotListed)),
+            // A decision that is not in the mapping, and one that has no record.
+            (
+                &[record(8, more), record(3, listed)],
+                Err(Unknown::Mismatch),
+            ),
+            (&[record(3, listed)], Err(Unknown::Mismatch)),
+            (
+                &[record(3, listed), record(3, listed)],
+                Err(Unknown::Mismatch),
+            ),
+            (
+                &[record(3, listed), record(7, other)],
+                Err(Unknown::Mismatch),
+            ),
+        ] {
+            let json = format!("[{}]", records.join(","));
+            let records: Vec<Record> = serde_json::from_str(&json).unwrap();
+            let mut decisions = [at(3), at(7)];
+            let added = add_executed(&mut decisions, records);
+            assert_eq!(added, expected.map(drop), "{json}");
+            for (decision, text) in decisions
+                .iter()
+                .zip(expected.unwrap_or_default().split_whitespace())
+            {
+                assert_eq!(decision.executed, BTreeSet::from([vector(text)]));
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! A decision below its line: its conditions, the test vectors that were executed, and the pairs that show the effect of each condition.
 
 use super::source_page::View;
-use super::widgets::grouped;
+use super::widgets::{function_name, grouped};
 use crate::readable::plural;
 use crate::report::decisions::{self, Shown};
 use crate::report::mcdc::{Independence, NoPair, Vector};
@@ -58,7 +58,7 @@ impl View<'_> {
                             "MC/DC " (overall.covered) " of " (plural(overall.total as usize, "condition")) " "
                             @if let Some(text) = decisions::decision_text(self.file, decision) { code { (text) } }
                         }
-                        @for own in evaluations.iter().take(MAX_TABLES) { (self.table_of(own, &conditions, evaluations.len() > 1)) }
+                        @for own in evaluations.iter().take(MAX_TABLES) { (self.table_of(own, &conditions)) }
                         @if let Some(more @ 1..) = evaluations.len().checked_sub(MAX_TABLES) {
                             p.hint { (grouped(more as u64)) " more functions or instances; " code { "report.json" } " has all" }
                         }
@@ -68,13 +68,14 @@ impl View<'_> {
         }
     }
 
-    /// The vectors of a function. `is_named`: with its name, because there are several.
-    fn table_of(&self, own: &Evaluation, conditions: &[Shown], is_named: bool) -> Markup {
+    /// The vectors of a function.
+    fn table_of(&self, own: &Evaluation, conditions: &[Shown]) -> Markup {
         let column = &self.report.columns[own.column].name;
         let rows = (MAX_CELLS / conditions.len().max(1)).max(2);
         html! {
-            @if is_named { p.small { (column) ": " code { (own.function) } } }
+            p.small { (column) ": " (function_name(&own.function, None)) }
             table.vectors {
+                caption { "Test vectors in " (own.function) ", " (column) }
                 thead {
                     tr {
                         th.n scope="col" { "Vector" }
