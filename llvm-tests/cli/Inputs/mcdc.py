@@ -1,13 +1,16 @@
 # Compares the MC/DC of a report with `llvm-cov export`, and with the definition of an independence pair.
 #
-#   mcdc.py agree REPORT COLUMN EXPORT   fails if a decision of a function has other conditions, executed vectors or covered conditions
-#                                        than in EXPORT, or if llvm-cov's totals are not what its rule makes of them
+#   mcdc.py agree REPORT COLUMN EXPORT   fails if a decision of a function has other executed vectors or covered conditions than in EXPORT,
+#                                        or if llvm-cov's totals are not what its rule makes of them. The results of vectors may be
+#                                        others if they were computed from the source; then so may be the covered conditions
+#   mcdc.py evaluate REPORT FIRST LAST   fails if the decisions of negations.h have other vectors and results than for these inputs
 #   mcdc.py totals REPORT                fails if a total is not the sum of the decisions; prints the totals of the columns
 #   mcdc.py equal REPORT COLUMN REPORT COLUMN
 #                                        fails if the decisions of a column in headers have other vectors in the other report's column
 #   mcdc.py lcov LCOV REPORT             fails if readers of LCOV find other totals than the report has
 import collections
 import json
+import re
 import sys
 
 
@@ -61,7 +64,7 @@ def evaluations(report, column):
                 key = own["symbol"], file["path"], *decision["start"], *decision["end"]
                 vectors = sorted(map(text, own["vectors"]))
                 assert len(set(vectors)) == len(vectors)
-                found[key].append((vectors, shown(own)))
+                found[key].append((vectors, shown(own), own["results_from_source"]))
     return {key: sorted(own, key=str) for key, own in found.items()}
 
 
@@ -81,14 +84,18 @@ def agree(path, column, export):
             expected[key].append((sorted(map(text, vectors)), covered))
         groups[tuple(function["regions"][0][:2]) + (function["filenames"][0],)].append(function)
     assert actual and actual.keys() == expected.keys(), actual.keys() ^ expected.keys()
-    constant = {}
+    constant, others = {}, 0
+    values = lambda vectors: [vector[:-1] for vector in vectors]
     for key, own in expected.items():
-        own = sorted(own, key=lambda one: (str(one[0]), str(one[1])))
         assert len(own) == len(actual[key]), (key, own, actual[key])
         # Constants have no pair in llvm-cov's output.
-        plain = sorted((vectors, [bool(one) for one in covered]) for vectors, covered in actual[key])
-        assert plain == sorted((vectors, covered) for vectors, covered in own), (key, plain, own)
-        constant[key] = [sum(one is None for one in covered) for _, covered in actual[key]]
+        plain = [(vectors, [bool(one) for one in covered]) for vectors, covered, _ in actual[key]]
+        if sorted(plain) != sorted(own):
+            others += 1
+            assert all(computed for *_, computed in actual[key]), (key, plain, own)
+            assert sorted(values(vectors) for vectors, _ in plain) == sorted(values(vectors) for vectors, _ in own), (key, plain, own)
+            assert sorted(plain)[0][0] != sorted(own)[0][0], (key, plain, own)
+        constant[key] = [sum(one is None for one in covered) for _, covered, _ in actual[key]]
     # llvm-cov's summary: the decisions in the function's own file, but not in the text of macros; of a template the largest numbers
     # that an instance has.
     total = covered_total = 0
@@ -107,7 +114,44 @@ def agree(path, column, export):
         total += max(own[1] for own in instances)
     own = exported["totals"]["mcdc"]
     assert (own["covered"], own["count"]) == (covered_total, total), (own, covered_total, total)
-    print(f"{sum(map(len, actual.values()))} decisions agree; llvm-cov has {covered_total}/{total}")
+    print(f"{sum(map(len, actual.values()))} decisions agree, {others} with other results; llvm-cov has {covered_total}/{total}")
+
+
+def evaluate(path, first, last):
+    report = load(path)
+    number = 0
+    for file, decision in decisions(report):
+        if not file["path"].endswith("/negations.h"):
+            continue
+        with open(file["path"]) as source:
+            lines = source.read().splitlines()
+        starts = [sum(len(line) + 1 for line in lines[:n]) for n in range(len(lines))]
+        at = lambda position: starts[position[0] - 1] + position[1] - 1
+        # In Python, with v(n) in place of condition n.
+        python = lambda text: text.replace("&&", " and ").replace("||", " or ").replace("!", " not ")
+        whole, formula, end = "\n".join(lines), "", at(decision["start"])
+        own = [whole[at(one["start"]) : at(one["end"])] for one in decision["conditions"]]
+        for n, condition in sorted(enumerate(decision["conditions"]), key=lambda one: at(one[1]["start"])):
+            formula += whole[end : at(condition["start"])] + f"v({n})"
+            end = at(condition["end"])
+        formula = re.sub(r"/\*.*?\*/", "", formula + whole[end : at(decision["end"])])
+        expected = set()
+        for i in range(int(first), int(last) + 1):
+            names = {"a": bool(i & 1), "b": bool(i & 2), "c": bool(i & 4)}
+            vector = {"conditions": [None] * len(own)}
+
+            def v(n):
+                vector["conditions"][n] = eval(python(own[n]).strip(), names)
+                return vector["conditions"][n]
+
+            vector["result"] = bool(eval(" ".join(python(formula).split()), {"v": v}))
+            expected.add(text(vector))
+        for one in decision["evaluations"]:
+            actual = set(map(text, one["vectors"]))
+            assert one["results_from_source"] and actual == expected, (formula, actual, expected)
+            number += 1
+    assert number
+    print(f"{number} decisions have the vectors of the source")
 
 
 def ratio(effects):
@@ -183,4 +227,4 @@ def lcov(path, report):
     print(f"LCOV has {of['covered']}/{of['total']}")
 
 
-{"agree": agree, "totals": totals, "equal": equal, "lcov": lcov}[sys.argv[1]](*sys.argv[2:])
+{"agree": agree, "evaluate": evaluate, "totals": totals, "equal": equal, "lcov": lcov}[sys.argv[1]](*sys.argv[2:])

@@ -11,6 +11,7 @@ mod counts;
 mod cuda;
 mod decisions;
 mod diff;
+mod formula;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod github;
@@ -144,7 +145,9 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         allow_sampled: options.allow_sampled,
     };
     let mut notes = Notes::default();
-    let contents = read::read(inputs, how, &mut notes, console)?;
+    let mut contents = read::read(inputs, how, &mut notes, console)?;
+    let unknown = formula::compute_results(&mut contents.columns, &finder);
+    notes.warning_about(formula::UNKNOWN.to_owned(), unknown.into_iter().collect());
     let mut report = model(options, &title, &contents, &finder)?;
     if let Some(rev) = &options.diff {
         let rev = if rev == "-" {

@@ -1,5 +1,6 @@
 // Decisions of many forms. FUNCTION is `static __device__ __host__ __noinline__`, or its host part.
 #include "macros.h"
+#include "negations.h"
 
 FUNCTION int plain(unsigned i) {
     bool a = i & 1, b = i & 2, c = i & 4, d = i & 8;
@@ -63,5 +64,5 @@ FUNCTION int decide(unsigned i) {
     int result = plain(i) + nested(i) + conditional(i) + macros(i) + constants(i) + lambda(i);
     // The first instance shows the effect of another condition than the second one.
     result += i < 4 ? instance<int, 2>(i) : instance<long, 1>(i - 4);
-    return result + (i > 99 ? never(i) : 0);
+    return result + negations(i) + (i > 99 ? never(i) : 0);
 }

@@ -318,6 +318,7 @@ fn evaluations(
                     column,
                     function: naming.shown(&function.name),
                     symbol: crate::names::symbol(&function.name).to_owned(),
+                    results_from_source: decision.is_computed,
                     vectors: decision.executed.iter().cloned().collect(),
                     pairs: decision.independence(),
                 });
@@ -909,6 +910,7 @@ mod tests {
                     vector(false, false_vector),
                     vector(true, [Some(true), Some(true)]),
                 ]),
+                is_computed: true,
             }],
             count: 1,
             variant: Variant::default(),

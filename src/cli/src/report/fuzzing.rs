@@ -33,6 +33,7 @@ fn decision(start: Position, end: Position, executed: bool) -> Decision {
         span,
         conditions: vec![condition.clone(), condition],
         executed: vectors.into_iter().filter(|_| executed).collect(),
+        is_computed: executed,
     }
 }
 

@@ -7,15 +7,17 @@ use super::lines::Position;
 use super::mapping::Numbers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Several conditions that are combined with `&&` and `||`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub span: Span,
-    /// In the order in which llvm-cov numbers them: the one that is evaluated first, and then as in the source, those in macros last.
+    /// In the order of the source, as llvm-cov numbers them. A condition in a macro is where the macro is used.
     pub conditions: Vec<Condition>,
     pub executed: BTreeSet<Vector>,
+    /// Whether the results of the vectors were computed from the source. Otherwise they are llvm-cov's.
+    pub is_computed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +121,9 @@ impl Vector {
     }
 }
 
+/// Macros are not nested deeper, unless the mapping is damaged.
+const MAX_NESTED: usize = 200;
+
 /// A decision whose conditions are not all known yet.
 struct Open {
     decision: Decision,
@@ -145,6 +150,8 @@ impl Open {
 /// the innermost decision that contains it and still lacks it. `None` if the mapping is damaged.
 pub fn decisions(files: u64, numbers: &mut Numbers) -> Option<Vec<Decision>> {
     let mut all: Vec<Open> = Vec::new();
+    // The use of each macro, by the file that stands for it.
+    let mut uses: HashMap<usize, Span> = HashMap::new();
     for file in 0..files {
         let mut line = 0;
         for _ in 0..numbers.next()? {
@@ -157,12 +164,14 @@ pub fn decisions(files: u64, numbers: &mut Numbers) -> Option<Vec<Decision>> {
                         span,
                         conditions: Vec::new(),
                         executed: BTreeSet::new(),
+                        is_computed: false,
                     },
                     ids: Vec::new(),
                     number,
                     expansions: Vec::new(),
                 }),
                 Region::Expansion { file } => {
+                    uses.insert(usize::try_from(file).ok()?, span);
                     if let Some(open) = open.find(|open| open.contains(&span)) {
                         open.expansions.push(file);
                     }
@@ -172,10 +181,7 @@ pub fn decisions(files: u64, numbers: &mut Numbers) -> Option<Vec<Decision>> {
                         id < open.number && !open.ids.contains(&id) && open.contains(&span)
                     };
                     let open = open.find(lacks)?;
-                    let own = &mut open.decision.conditions;
-                    // The first one in the evaluation is the first one in llvm-cov's vectors.
-                    let at = if id == 0 { 0 } else { own.len() };
-                    own.insert(at, Condition { span, constant });
+                    open.decision.conditions.push(Condition { span, constant });
                     open.ids.push(id);
                 }
                 Region::Other => {}
@@ -183,7 +189,21 @@ pub fn decisions(files: u64, numbers: &mut Numbers) -> Option<Vec<Decision>> {
         }
     }
     let complete = all.into_iter().filter(Open::is_complete);
-    Some(complete.map(|open| open.decision).collect())
+    let sorted = complete.map(|open| {
+        let mut decision = open.decision;
+        let place = |own: &Condition| place(own.span, &uses);
+        decision.conditions.sort_by_cached_key(place);
+        decision
+    });
+    Some(sorted.collect())
+}
+
+/// The position of a condition in the source. In a macro, the positions of its use, and then in the text of the macro.
+fn place(own: Span, uses: &HashMap<usize, Span>) -> Vec<Position> {
+    let around = std::iter::successors(Some(own), |span| uses.get(&span.file).copied());
+    let mut positions: Vec<Position> = around.take(MAX_NESTED).map(|span| span.start).collect();
+    positions.reverse();
+    positions
 }
 
 /// The beginning of a region: its kind, and what is needed of it.
@@ -335,6 +355,7 @@ mod tests {
             span: span(0, 1, (1, 9)),
             conditions: constants.chars().map(condition).collect(),
             executed: executed.iter().map(|text| vector(text)).collect(),
+            is_computed: false,
         }
     }
 
@@ -486,7 +507,7 @@ mod tests {
                 vec![nested],
                 &["10-24: 10-19 23-24", "12-18: 12-13 17-18"][..],
             ),
-            (vec![expanded, in_macro], &["10-30: 10-11 20-21 1:50-53"]),
+            (vec![expanded, in_macro], &["10-30: 10-11 1:50-53 20-21"]),
             (vec![others], &["50-60: 50-51C 55-56"]),
             (vec![], &[]),
         ] {

@@ -327,6 +327,9 @@ pub struct Evaluation {
     /// The name of the function.
     pub function: String,
     pub symbol: String,
+    /// Whether the results of the vectors were computed from the source. Otherwise they are llvm-cov's, which are wrong if a group of
+    /// conditions is negated.
+    pub results_from_source: bool,
     /// Those with the result false are first.
     pub vectors: Vec<Vector>,
     /// For each condition, the pair of vectors that shows its effect.

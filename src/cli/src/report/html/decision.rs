@@ -73,7 +73,10 @@ impl View<'_> {
         let column = &self.report.columns[own.column].name;
         let rows = (MAX_CELLS / conditions.len().max(1)).max(2);
         html! {
-            p.small { (column) ": " (function_name(&own.function, None)) }
+            p.small {
+                (column) ": " (function_name(&own.function, None))
+                @if !own.results_from_source { " " span.tag.bad { "results of llvm-cov" } }
+            }
             table.vectors {
                 caption { "Test vectors in " (own.function) ", " (column) }
                 thead {
