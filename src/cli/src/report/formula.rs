@@ -7,6 +7,7 @@
 use super::column_data::ColumnData;
 use super::lines::Position;
 use super::mcdc::{Condition, Decision, Vector};
+use super::select::Select;
 use super::source::{Finder, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,9 +36,13 @@ pub const UNKNOWN: &str = "The source of decisions (MC/DC) is not available, or 
 /// Deeper nesting is not read.
 const MAX_DEPTH: usize = 200;
 
-/// Computes the results of all vectors from the sources. Returns the decisions whose formula is not known, as `file:line`: their
-/// results stay those of llvm-cov.
-pub fn compute_results(columns: &mut [ColumnData], finder: &Finder) -> BTreeSet<String> {
+/// Computes the results of the vectors in selected files from the sources. Returns the decisions whose formula is not known, as
+/// `file:line`: their results stay those of llvm-cov.
+pub fn compute_results(
+    columns: &mut [ColumnData],
+    select: &Select,
+    finder: &Finder,
+) -> BTreeSet<String> {
     let mut sources: BTreeMap<String, Source> = BTreeMap::new();
     let mut unknown = BTreeSet::new();
     let functions = columns.iter_mut().flat_map(|column| &mut column.functions);
@@ -47,7 +52,11 @@ pub fn compute_results(columns: &mut [ColumnData], finder: &Finder) -> BTreeSet<
             if !sources.contains_key(path) {
                 sources.insert(path.to_owned(), finder.find(path));
             }
-            let text = sources[path].text.as_deref();
+            let source = &sources[path];
+            if !select.includes(path, &source.location) {
+                continue;
+            }
+            let text = source.text.as_deref();
             let computed = text.and_then(|text| computed(text, decision));
             decision.is_computed = computed.is_some();
             match computed {
