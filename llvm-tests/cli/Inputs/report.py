@@ -208,7 +208,7 @@ def pages(top):
                 assert not parser.errors, (path, parser.errors[:3])
     allowed = set(
         "a b body br caption code details div footer h1 h2 head html input label li link main meta nav p script section"
-        " span style summary table tbody td th thead title tr ul".split()
+        " span style summary table tbody td tfoot th thead title tr ul".split()
     )
     ids = {path: {element.get("id") for element in tree.iter() if element.get("id")} for path, tree in trees.items()}
     links = set()
@@ -263,17 +263,23 @@ def pages(top):
     def ends(cell, of):
         return cell.endswith(ratio(of)) if of["total"] else cell == "–"
 
+    # Code that was compiled for MC/DC has a column for it, after the branches.
+    has_mcdc = any("decisions" in line for file in report["files"] for line in file["lines"])
+    measured = ["lines", "branches"] + has_mcdc * ["mcdc"]
+    width = len(measured)
+
     cards = {text(card.find("h2")): text(card) for card in trees["index.html"].findall(".//div[@class='card']")}
     for what in ("Lines", "Branches", "Functions"):
         of = report["device"][what.lower()]
         assert f"{of['covered']} of {of['total']}" in cards[what], cards[what]
+    assert ("MC/DC" in cards) == has_mcdc
     ran = [kernel for kernel in report["kernels"] if kernel["state"] in ("covered", "not-in-trace", "not-counted")]
     rows = listed("kernels.html", "Kernels that ran")
     assert len(rows) == len(ran)
     for row, kernel in zip(rows, ran):
         own = report["functions"][kernel["function"]]
         assert named(row[0], kernel["name"]) and row[-1] == str(own["count"]), row
-        assert ends(row[-3], own["lines"]) and ends(row[-2], own["branches"]), row
+        assert all(ends(cell, own[what]) for cell, what in zip(row[-1 - width : -1], measured)), row
         assert not report["traced"] or row[1] == str(kernel["calls"]), row
     plain = [kernel for kernel in report["kernels"] if kernel["state"] in ("not-instrumented", "runtime")]
     rows = listed("not-instrumented.html", "Kernels that ran and are not instrumented")
@@ -284,7 +290,7 @@ def pages(top):
     rows = listed("files.html", "Files")
     assert len(rows) == len(report["files"])
     for row, file in zip(rows, report["files"]):
-        for cell, what in zip(row[1:], ("lines", "branches", "functions")):
+        for cell, what in zip(row[1:], measured + ["functions"]):
             assert ends(cell, file["device"][what]) if file["device"] else cell == "–", row
     definitions = {}
     for function in report["functions"]:
@@ -295,7 +301,7 @@ def pages(top):
     for index, (row, own) in enumerate(zip(rows, definitions.values())):
         columns = [[cell for cell in column if cell is not None] for column in zip(*(one["columns"] for one in own))]
         sums = [sum(column) if column and all(isinstance(cell, int) for cell in column) else column and column[0] for column in columns]
-        assert row[2:-2] == [show(cell if cell != [] else None) for cell in sums], (row, sums)
+        assert row[2:-width] == [show(cell if cell != [] else None) for cell in sums], (row, sums)
         assert len(own) > 1 or named(row[0], own[0]["name"]), (row, own)
         page = first_page(f"instances/{index}-")
         if len(own) == 1:
@@ -306,8 +312,8 @@ def pages(top):
         assert page or all(one["name"][:60] in row[0] for one in own), row
         for instance, one in zip(table(page, "Instances") if page else [], own, strict=bool(page)):
             assert named(instance[0], one["name"]), (instance, one)
-            assert instance[1:-2] == [show(cell) for cell in one["columns"]], (instance, one)
-            assert ends(instance[-2], one["lines"]) and ends(instance[-1], one["branches"]), (instance, one)
+            assert instance[1:-width] == [show(cell) for cell in one["columns"]], (instance, one)
+            assert all(ends(cell, one[what]) for cell, what in zip(instance[-width:], measured)), (instance, one)
     for index, file in enumerate(report["files"]):
         page = first_page(f"files/{index}-")
         known = {str(line["number"]): line for line in file["lines"]}
@@ -320,6 +326,9 @@ def pages(top):
                     own = line["device"] if head == "all" else line["columns"][names.index(head)]
                     assert cell == ("" if own is None else str(own)) or (own == "not run" and cell == ""), (page, row, own)
         assert not known, (page, sorted(known)[:3])
+        number = sum(len(line.get("decisions", [])) for line in file["lines"])
+        summaries = [text(one) for one in trees[page].iter("summary") if text(one).startswith("MC/DC")]
+        assert len(summaries) == number or f"{page[:-5]}.2.html" in trees, (page, summaries)
     print(f"{len(trees)} pages")
 
 

@@ -9,7 +9,9 @@ mod cobertura;
 mod column_data;
 mod counts;
 mod cuda;
+mod decisions;
 mod diff;
+mod formula;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod github;
@@ -21,6 +23,7 @@ mod llvm_cov;
 mod mapping;
 mod markdown;
 mod matching;
+mod mcdc;
 pub mod model;
 mod notes;
 mod objects;
@@ -142,8 +145,11 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         allow_sampled: options.allow_sampled,
     };
     let mut notes = Notes::default();
-    let contents = read::read(inputs, how, &mut notes, console)?;
-    let mut report = model(options, &title, &contents, &finder)?;
+    let mut contents = read::read(inputs, how, &mut notes, console)?;
+    let select = options.select.select()?;
+    let unknown = formula::compute_results(&mut contents.columns, &select, &finder);
+    notes.warning_about(formula::UNKNOWN.to_owned(), unknown.into_iter().collect());
+    let mut report = model(options, &select, &title, &contents, &finder)?;
     if let Some(rev) = &options.diff {
         let rev = if rev == "-" {
             "the commit of the diff"
@@ -183,18 +189,18 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
 /// The model of the report, without notes.
 fn model(
     options: &Options,
+    select: &select::Select,
     title: &str,
     contents: &Contents,
     finder: &Finder,
 ) -> anyhow::Result<Report> {
-    let select = options.select.select()?;
     let changed = options.diff.as_deref().map(Changed::since).transpose()?;
     let mut report = build::report(
         title,
         &contents.columns,
         &contents.traces,
         options.naming,
-        &select,
+        select,
         changed.as_ref(),
         |path| finder.find(path),
     );
@@ -204,7 +210,7 @@ fn model(
         );
     }
     if let Some(path) = &options.baseline {
-        report.baseline = Some(baseline::compare(path, &select, &report)?);
+        report.baseline = Some(baseline::compare(path, select, &report)?);
     }
     Ok(report)
 }

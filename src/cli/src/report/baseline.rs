@@ -141,6 +141,7 @@ fn compared(path: &Path, earlier: &Earlier, report: &Report) -> Comparison {
         branches: points(before.branches, after.branches),
         functions: points(before.functions, after.functions),
         kernels: points(kernels, report.kernel_coverage),
+        mcdc: points(before.mcdc, after.mcdc),
     };
     Comparison {
         path: path.display().to_string(),

@@ -4,10 +4,12 @@ use super::column_data::ColumnData;
 use super::counts::sum;
 use super::diff::{self, Changed};
 use super::lines::{self, Position};
-use super::llvm_cov::{Function, Variant};
+use super::llvm_cov::{DecisionKey, Function, Variant};
+use super::mcdc::Independence;
 use super::model::{
-    Cell, Column, Condition, CountKind, Definition, File, FunctionCoverage, Kernel, KernelState,
-    Line, NotRun, Ratio, Report, Totals, TraceTotals, TracedCalls, VERSION,
+    Cell, Column, Condition, CountKind, Decision, DecisionCondition, Definition, Evaluation, File,
+    FunctionCoverage, Kernel, KernelState, Line, NotRun, Ratio, Report, Totals, TraceTotals,
+    TracedCalls, VERSION,
 };
 use super::select::Select;
 use super::source::Source;
@@ -26,6 +28,8 @@ type Conditions = BTreeMap<(Position, Position), (u64, u64)>;
 struct FileCounts {
     lines: BTreeMap<u32, u64>,
     conditions: Conditions,
+    /// Whether the effect of each condition of a decision was shown. See [`Independence::covered`].
+    decisions: BTreeMap<DecisionKey, Vec<Option<bool>>>,
     /// By the position of the definition, which the instances of a template share.
     functions: BTreeMap<Position, u64>,
 }
@@ -52,6 +56,9 @@ impl FileCounts {
                     .retain(|line, _| diff::overlaps(changed, *line, *line));
                 own.conditions
                     .retain(|(start, _), _| diff::overlaps(changed, start.0, start.0));
+                // A change of one condition is a change of the decision.
+                own.decisions
+                    .retain(|key, _| diff::overlaps(changed, key.start.0, key.end.0));
             }
             if variant.shares_counts {
                 counts.combine(&own, u64::max);
@@ -80,6 +87,10 @@ impl FileCounts {
                 sum.0 = sum.0.saturating_add(branch.taken);
                 sum.1 = sum.1.saturating_add(branch.not_taken);
             }
+            for (key, decision) in function.decisions_in(path) {
+                let own = decision.independence().into_iter();
+                counts.add_decision(key, own.map(Independence::covered));
+            }
             if let Some((file, position)) = function.definition()
                 && here(file)
                 && is_changed
@@ -102,9 +113,21 @@ impl FileCounts {
             let sum = self.conditions.entry(*condition).or_default();
             *sum = (both(sum.0, *taken), both(sum.1, *not_taken));
         }
+        for (key, conditions) in &other.decisions {
+            self.add_decision(key.clone(), conditions.iter().copied());
+        }
         for (position, count) in &other.functions {
             let sum = self.functions.entry(*position).or_default();
             *sum = both(*sum, *count);
+        }
+    }
+
+    /// The effect of a condition was shown if it was in one of the functions: a pair is always of one function.
+    fn add_decision(&mut self, key: DecisionKey, conditions: impl Iterator<Item = Option<bool>>) {
+        let own = self.decisions.entry(key.clone()).or_default();
+        own.resize(key.conditions.len(), None);
+        for (own, other) in own.iter_mut().zip(conditions) {
+            *own = sum(*own, other, |one, two| one || two);
         }
     }
 
@@ -128,6 +151,7 @@ impl FileCounts {
             lines: Ratio::of(self.lines.values().copied()),
             branches: Ratio::of_conditions(self.conditions.values()),
             functions: Ratio::of(self.functions.values().copied()),
+            mcdc: Ratio::of_effects(self.decisions.values().flatten().copied()),
         }
     }
 }
@@ -142,7 +166,7 @@ pub fn report(
     changed: Option<&Changed>,
     find: impl Fn(&str) -> Source,
 ) -> Report {
-    let files = files(data, select, changed, find);
+    let files = files(data, select, changed, naming, find);
     let (functions, definitions) = functions(data, &files, naming);
     let kernels = kernels(data, &functions, &files, traces, naming);
     let mut columns = Vec::new();
@@ -175,6 +199,10 @@ pub fn report(
         functions,
         definitions,
         files,
+        has_decisions: data
+            .iter()
+            .flat_map(|column| &column.functions)
+            .any(|function| !function.decisions.is_empty()),
     }
 }
 
@@ -211,6 +239,7 @@ fn files(
     data: &[ColumnData],
     select: &Select,
     changed: Option<&Changed>,
+    naming: Naming,
     find: impl Fn(&str) -> Source,
 ) -> Vec<File> {
     // For each file and column, the functions that have code in the file.
@@ -235,6 +264,7 @@ fn files(
         let counts = |(own, column): (Vec<_>, &ColumnData)| {
             (!own.is_empty()).then(|| FileCounts::of(own, column.counts, &path, changed))
         };
+        let evaluated = evaluations(&functions, data, &path, naming);
         let counted: Vec<_> = functions.into_iter().zip(data).map(counts).collect();
         let has_lines = |own: &FileCounts| !own.lines.is_empty();
         if changed.is_some() && !counted.iter().flatten().any(has_lines) {
@@ -263,7 +293,7 @@ fn files(
             device: device.as_ref().map(FileCounts::totals),
             host: host.and_then(|(_, totals)| *totals),
             combined: combined.as_ref().map(FileCounts::totals),
-            lines: lines(data, &counted, device.as_ref()),
+            lines: lines(data, &counted, device.as_ref(), &path, evaluated),
             columns,
             changed: changed.map(<[_]>::to_vec),
             path,
@@ -272,11 +302,39 @@ fn files(
     by_file.into_iter().filter_map(file).collect()
 }
 
+/// The executed test vectors of the decisions in a file. `functions`: those of each column that have code in the file.
+fn evaluations(
+    functions: &[Vec<&Function>],
+    data: &[ColumnData],
+    path: &str,
+    naming: Naming,
+) -> BTreeMap<DecisionKey, Vec<Evaluation>> {
+    let mut evaluated: BTreeMap<DecisionKey, Vec<Evaluation>> = BTreeMap::new();
+    let columns = functions.iter().zip(data).enumerate();
+    for (column, (functions, _)) in columns.filter(|(_, (_, column))| column.ran) {
+        for function in functions {
+            for (key, decision) in function.decisions_in(path) {
+                evaluated.entry(key).or_default().push(Evaluation {
+                    column,
+                    function: naming.shown(&function.name),
+                    symbol: crate::names::symbol(&function.name).to_owned(),
+                    results_from_source: decision.is_computed,
+                    vectors: decision.executed.iter().cloned().collect(),
+                    pairs: decision.independence(),
+                });
+            }
+        }
+    }
+    evaluated
+}
+
 /// The lines of a file with the counts of all columns.
 fn lines(
     data: &[ColumnData],
     counted: &[Option<FileCounts>],
     device: Option<&FileCounts>,
+    file: &str,
+    mut evaluated: BTreeMap<DecisionKey, Vec<Evaluation>>,
 ) -> Vec<Line> {
     let mut all = FileCounts::default();
     counted.iter().flatten().for_each(|own| all.add(own));
@@ -291,6 +349,7 @@ fn lines(
             device: device.and_then(|device| device.lines.get(&number).copied()),
             columns: data.iter().zip(counted).map(cell).collect(),
             branches: Vec::new(),
+            decisions: Vec::new(),
         };
         lines.insert(number, line);
     }
@@ -308,6 +367,31 @@ fn lines(
             end: position.1,
             device: device.and_then(|device| device.conditions.get(&position).copied()),
             columns: data.iter().zip(counted).map(counts).collect(),
+        });
+    }
+    for key in all.decisions.into_keys() {
+        // The first line, or with --diff the first one that is included.
+        let Some((_, line)) = lines.range_mut(key.start.0..=key.end.0).next() else {
+            continue;
+        };
+        let effects = |counts: &FileCounts, n: usize| counts.decisions.get(&key)?[n];
+        let condition = |(n, (path, start, end)): (usize, &(Arc<str>, Position, Position))| {
+            let column = |(column, own): (&ColumnData, &Option<FileCounts>)| {
+                effects(own.as_ref().filter(|_| column.ran)?, n)
+            };
+            DecisionCondition {
+                path: (**path != *file).then(|| path.clone()),
+                start: *start,
+                end: *end,
+                device: device.and_then(|device| effects(device, n)),
+                columns: data.iter().zip(counted).map(column).collect(),
+            }
+        };
+        line.decisions.push(Decision {
+            start: key.start,
+            end: key.end,
+            conditions: key.conditions.iter().enumerate().map(condition).collect(),
+            evaluations: evaluated.remove(&key).unwrap_or_default(),
         });
     }
     lines.into_values().collect()
@@ -390,6 +474,7 @@ fn functions(
             count: definition.count.map(|count| kind.limit(count)),
             lines: totals.lines,
             branches: totals.branches,
+            mcdc: totals.mcdc,
             ..definition
         });
     }
@@ -437,6 +522,7 @@ fn coverage(
     coverage.count = coverage.count.map(|count| device_counts(data).limit(count));
     let totals = together.totals();
     (coverage.lines, coverage.branches) = (totals.lines, totals.branches);
+    coverage.mcdc = totals.mcdc;
     (coverage, on_device, together)
 }
 
@@ -715,6 +801,9 @@ fn kernel(
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::Region;
+    use super::super::mapping::Mapping;
+    use super::super::mcdc::{self, Span, Vector};
     use super::*;
 
     /// Kernels with their counts and build IDs, and calls in traces with the build IDs of their code objects.
@@ -782,5 +871,82 @@ mod tests {
                 "{kernels:?} {traced:?}"
             );
         }
+    }
+
+    /// A function at a position with a decision, of which one vector is false and one true.
+    fn deciding(name: &str, line: u32, false_vector: [Option<bool>; 2]) -> Function {
+        let span = |columns: (u32, u32)| Span {
+            file: 0,
+            start: (9, columns.0),
+            end: (9, columns.1),
+        };
+        let condition = |columns| mcdc::Condition {
+            span: span(columns),
+            constant: false,
+        };
+        let vector = |result, conditions: [Option<bool>; 2]| Vector {
+            result,
+            conditions: conditions.to_vec(),
+        };
+        let region = Region {
+            start: (line, 1),
+            end: (line + 10, 1),
+            kind: lines::Kind::Code,
+            count: 1,
+        };
+        Function {
+            name: name.to_owned(),
+            mapping: Mapping {
+                hash: 1,
+                unused: false,
+            },
+            files: vec!["a.hip".into()],
+            regions: vec![(0, region)],
+            branches: Vec::new(),
+            decisions: vec![mcdc::Decision {
+                span: span((5, 11)),
+                conditions: vec![condition((5, 6)), condition((10, 11))],
+                executed: BTreeSet::from([
+                    vector(false, false_vector),
+                    vector(true, [Some(true), Some(true)]),
+                ]),
+                is_computed: true,
+            }],
+            count: 1,
+            variant: Variant::default(),
+            mismatched: false,
+            build_ids: BTreeSet::new(),
+        }
+    }
+
+    /// The number of conditions with a pair, as all of these functions have it together.
+    fn shown(functions: &[&Function], changed: Option<&[RangeInclusive<u32>]>) -> Ratio {
+        let functions = functions.iter().copied();
+        let counts = FileCounts::of(functions, CountKind::Executions, "a.hip", changed);
+        counts.totals().mcdc
+    }
+
+    #[test]
+    fn instances_of_a_template_share_their_decisions() {
+        let ratio = |covered, total| Ratio { covered, total };
+        let (first, second) = ([Some(false), None], [Some(true), Some(false)]);
+        let one = deciding("one", 5, first);
+        let other = deciding("other", 5, second);
+        let elsewhere = deciding("elsewhere", 6, second);
+        assert_eq!(shown(&[&one], None), ratio(1, 2));
+        assert_eq!(shown(&[&one, &one], None), ratio(1, 2));
+        assert_eq!(shown(&[&one, &other], None), ratio(2, 2));
+        // Another function that uses the same macro has decisions of its own.
+        assert_eq!(shown(&[&one, &elsewhere], None), ratio(2, 4));
+        // Vectors of different functions are no pair.
+        let (mut only_false, mut only_true) = (one.clone(), other);
+        only_false.decisions[0].executed.retain(|own| !own.result);
+        only_true.decisions[0].executed.retain(|own| own.result);
+        assert_eq!(shown(&[&only_false, &only_true], None), ratio(0, 2));
+        // The same function in another code object adds its vectors.
+        only_false.add(&only_true);
+        assert_eq!(shown(&[&only_false], None), ratio(1, 2));
+        assert_eq!(shown(&[&one], Some(&[9..=9])), ratio(1, 2));
+        assert_eq!(shown(&[&one], Some(&[8..=8])), ratio(0, 0));
     }
 }

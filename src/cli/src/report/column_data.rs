@@ -1,6 +1,7 @@
 //! The functions of a column: of all code objects of an architecture, without duplicates.
 
 use super::llvm_cov::{self, Function, Variant};
+use super::mcdc::Unknown;
 use super::model::CountKind;
 use super::objects::{Object, ObjectGroup};
 use crate::llvm::Tool;
@@ -35,6 +36,9 @@ pub struct Problems {
     pub mismatched: BTreeSet<String>,
     /// Functions that the profile cannot distinguish: they have the same name and hash, but different sources.
     pub shared: BTreeSet<String>,
+    /// Functions whose decisions (MC/DC) are left out, because of llvm-cov's output.
+    pub without_vectors: BTreeSet<String>,
+    pub other_decisions: BTreeSet<String>,
     /// Which code objects could not be read, and why.
     pub unread: Vec<String>,
 }
@@ -63,6 +67,13 @@ impl ColumnData {
             data.build_ids.extend(object.build_id.clone());
             match read {
                 Ok(read) => {
+                    for (function, why) in read.without_decisions {
+                        let own = match why {
+                            Unknown::NotListed => &mut data.problems.without_vectors,
+                            Unknown::Mismatch => &mut data.problems.other_decisions,
+                        };
+                        own.insert(function);
+                    }
                     let own = read.functions.into_iter();
                     functions.extend(own.map(|own| (*profile, with_build_id(own, object))));
                     mismatched.push((*object, read.mismatched));

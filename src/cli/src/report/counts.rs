@@ -1,6 +1,9 @@
 //! The counts of a file as LCOV and Cobertura describe them: lines, the conditions on them, and one function per position.
 
-use super::model::{Cell, Condition, Definition, File, FunctionCoverage, Line, Ratio, Report};
+use super::model::{
+    Cell, Condition, Decision, DecisionCondition, Definition, File, FunctionCoverage, Line, Ratio,
+    Report,
+};
 use std::collections::HashSet;
 
 #[derive(Clone, Copy)]
@@ -11,16 +14,25 @@ pub enum Which {
 }
 
 pub struct Counts<'a> {
-    pub lines: Vec<Counted>,
+    pub lines: Vec<Counted<'a>>,
     pub functions: Vec<CountedFunction<'a>>,
 }
 
 /// A line with code.
-pub struct Counted {
+pub struct Counted<'a> {
     pub number: u32,
     pub count: u64,
     /// How often each condition on it was true and false.
     pub conditions: Vec<(u64, u64)>,
+    /// The decisions on it.
+    pub decisions: Vec<CountedDecision<'a>>,
+}
+
+/// A decision, and whether the effect of each of its conditions was shown. `None`: the condition is constant.
+#[derive(Clone)]
+pub struct CountedDecision<'a> {
+    pub decision: &'a Decision,
+    pub effects: Vec<Option<bool>>,
 }
 
 /// A function in the source. The instances of a template are one function.
@@ -60,6 +72,26 @@ impl Which {
             }
         }
     }
+
+    fn effect(self, report: &Report, condition: &DecisionCondition) -> Option<bool> {
+        match self {
+            Which::Column(column) => condition.columns[column],
+            Which::All => {
+                let host = report.host_column();
+                let host = host.and_then(|host| condition.columns[host]);
+                sum(condition.device, host, |one, two| one || two)
+            }
+        }
+    }
+
+    /// A decision, unless no code object has it, or all of its conditions are constant.
+    fn decision<'a>(self, report: &Report, decision: &'a Decision) -> Option<CountedDecision<'a>> {
+        let conditions = decision.conditions.iter();
+        let effects = conditions.map(|condition| self.effect(report, condition));
+        let effects: Vec<Option<bool>> = effects.collect();
+        let has_any = effects.iter().any(Option::is_some);
+        has_any.then_some(CountedDecision { decision, effects })
+    }
 }
 
 pub fn sum<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
@@ -83,13 +115,18 @@ impl<'a> Counts<'a> {
     }
 
     fn new(report: &'a Report, file: usize, which: Which) -> Counts<'a> {
-        let line = |line: &Line| {
+        let line = |line: &'a Line| {
             let conditions = line.branches.iter();
             Some(Counted {
                 number: line.number,
                 count: which.count(report, line.device, &line.columns)?,
                 conditions: conditions
                     .filter_map(|condition| which.condition(report, condition))
+                    .collect(),
+                decisions: line
+                    .decisions
+                    .iter()
+                    .filter_map(|decision| which.decision(report, decision))
                     .collect(),
             })
         };
@@ -130,6 +167,11 @@ impl<'a> Counts<'a> {
 
     pub fn branch_ratio(&self) -> Ratio {
         Ratio::of_conditions(self.lines.iter().flat_map(|line| &line.conditions))
+    }
+
+    pub fn mcdc_ratio(&self) -> Ratio {
+        let decisions = self.lines.iter().flat_map(|line| &line.decisions);
+        Ratio::of_effects(decisions.flat_map(|own| own.effects.iter().copied()))
     }
 
     pub fn function_ratio(&self) -> Ratio {

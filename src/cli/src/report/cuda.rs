@@ -60,7 +60,7 @@ mod tests {
         let mut named: Vec<&str> = functions.keys().map(|hash| names[hash].as_str()).collect();
         named.sort();
         assert_eq!(named, ["_Z6halvedj", "branch", "loop"]);
-        assert!(functions.values().all(|mapping| !mapping.unused));
+        assert!(functions.values().all(|own| !own.mapping.unused));
     }
 
     #[test]

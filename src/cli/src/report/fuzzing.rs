@@ -2,15 +2,40 @@
 
 use super::column_data::ColumnData;
 use super::counts::Which;
-use super::lines::{Kind, Region};
+use super::lines::{Kind, Position, Region};
 use super::llvm_cov::{Branch, Function, Variant};
 use super::mapping::{self, Mapping};
+use super::mcdc::{Condition, Decision, Span, Vector};
 use super::model::Report;
 use super::select::Select;
 use super::source::Source;
 use super::{build, lcov, markdown};
 use crate::names::{self, Naming};
 use std::collections::BTreeSet;
+
+/// A decision of two conditions.
+fn decision(start: Position, end: Position, executed: bool) -> Decision {
+    let span = Span {
+        file: 0,
+        start,
+        end,
+    };
+    let condition = Condition {
+        span,
+        constant: false,
+    };
+    let vector = |value| Vector {
+        result: value,
+        conditions: vec![Some(value), value.then_some(true)],
+    };
+    let vectors = [false, true].map(vector);
+    Decision {
+        span,
+        conditions: vec![condition.clone(), condition],
+        executed: vectors.into_iter().filter(|_| executed).collect(),
+        is_computed: executed,
+    }
+}
 
 /// A report with functions whose names and files are in `bytes`, in pairs, separated by zeros.
 fn report(bytes: &[u8]) -> Report {
@@ -41,6 +66,7 @@ fn report(bytes: &[u8]) -> Report {
             files: vec![path.into()],
             regions: vec![(0, region)],
             branches: vec![(0, branch)],
+            decisions: vec![decision(start, end, path.len() % 2 == 0)],
             count,
             variant: Variant::default(),
             mismatched: false,
@@ -89,8 +115,8 @@ pub fn lcov(bytes: &[u8]) {
     assert!(!text.contains('\r'));
     for line in text.lines() {
         let records = [
-            "TN:", "SF:", "FN:", "FNDA:", "FNF:", "FNH:", "BRDA:", "BRF:", "BRH:", "DA:", "LF:",
-            "LH:",
+            "TN:", "SF:", "FN:", "FNDA:", "FNF:", "FNH:", "BRDA:", "BRF:", "BRH:", "MCDC:", "MCF:",
+            "MCH:", "DA:", "LF:", "LH:",
         ];
         let is_record = records.iter().any(|record| line.starts_with(record));
         assert!(is_record || line == "end_of_record", "{line:?}");

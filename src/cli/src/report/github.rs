@@ -120,6 +120,7 @@ mod tests {
             number,
             count,
             conditions: Vec::new(),
+            decisions: Vec::new(),
         };
         let function = |line, count| CountedFunction {
             line,

@@ -1,6 +1,7 @@
 //! The report as HTML pages, which need no server, network or fonts. Tables can be sorted if scripts are enabled. maud
 //! escapes all text that comes from files and programs.
 
+mod decision;
 mod functions;
 mod list;
 mod origin;
@@ -8,7 +9,7 @@ mod pages;
 mod source_page;
 mod widgets;
 
-use super::model::{Comparison, CountKind, FunctionCoverage, Kernel, KernelState, Report};
+use super::model::{Comparison, CountKind, FunctionCoverage, Kernel, KernelState, Ratio, Report};
 use super::{paths, text};
 use crate::readable;
 use list::List;
@@ -62,6 +63,7 @@ impl Pages<'_> {
                 (card("Lines", report.device.lines, report.host.map(|host| host.lines)))
                 (card("Branches", report.device.branches, report.host.map(|host| host.branches)))
                 (card("Functions", report.device.functions, report.host.map(|host| host.functions)))
+                @if report.has_decisions { (card("MC/DC", report.device.mcdc, report.host.map(|host| host.mcdc))) }
                 (self.kernel_card(ran.iter().filter(|own| own.state != KernelState::Ambiguous).count(), in_state(&[KernelState::NotInstrumented]).len(), never_ran.len()))
             }
             @if let Some(baseline) = &report.baseline { (self.changes(baseline, sources)?) }
@@ -120,6 +122,7 @@ impl Pages<'_> {
     fn changes(&self, baseline: &Comparison, sources: &Sources) -> io::Result<Markup> {
         let files = self.report.files.iter().enumerate();
         let files: HashMap<&str, usize> = files.map(|(n, file)| (file.location(), n)).collect();
+        let has_mcdc = self.report.has_decisions;
         let file_rows = baseline.files.iter().map(|file| {
             html! {
                 tr {
@@ -131,6 +134,7 @@ impl Pages<'_> {
                     }
                     (totals(file.before, |t| t.lines)) (totals(file.after, |t| t.lines))
                     (totals(file.before, |t| t.branches)) (totals(file.after, |t| t.branches))
+                    @if has_mcdc { (totals(file.before, |t| t.mcdc)) (totals(file.after, |t| t.mcdc)) }
                 }
             }
         });
@@ -140,7 +144,12 @@ impl Pages<'_> {
             "#Branches before",
             "#Branches now",
         ];
-        let headings = head(&[&["File"], &counts[..]].concat());
+        let mcdc = if has_mcdc {
+            &["#MC/DC before", "#MC/DC now"][..]
+        } else {
+            &[]
+        };
+        let headings = head(&[&["File"], &counts[..], mcdc].concat());
         let changed_files = List::sorted("Changed files", headings, file_rows);
         let function_rows = baseline.functions.iter().map(|function| {
             let file = files.get(function.path.as_str());
@@ -186,6 +195,9 @@ impl Pages<'_> {
     }
 
     fn columns(&self) -> Markup {
+        let mut names = vec!["Architecture", "", "#Code objects", "#Lines", "#Branches"];
+        names.extend(self.mcdc_heading());
+        names.push("#Functions");
         let rows = self.report.columns.iter().map(|column| {
             html! {
                 tr {
@@ -193,25 +205,27 @@ impl Pages<'_> {
                     @if column.ran {
                         td { "ran" }
                         (number(column.code_objects as u64))
-                        (ratio(column.totals.lines)) (ratio(column.totals.branches)) (ratio(column.totals.functions))
+                        (ratio(column.totals.lines)) (ratio(column.totals.branches)) (self.mcdc(column.totals.mcdc)) (ratio(column.totals.functions))
                     } @else {
                         td.off.location { "did not run" }
                         (number(column.code_objects as u64))
-                        @for _ in 0..3 { td.n.off data-v="-1" { "–" } }
+                        @for _ in 0..names.len() - 3 { td.n.off data-v="-1" { "–" } }
                     }
                 }
             }
         });
-        let names = [
-            "Architecture",
-            "",
-            "#Code objects",
-            "#Lines",
-            "#Branches",
-            "#Functions",
-        ];
         let list = List::sorted("Architectures", head(&names), rows);
         html! { section id="architectures" { h2 { "Architectures" } (list.complete()) } }
+    }
+
+    /// The heading of the column with MC/DC, if the code was compiled for it.
+    fn mcdc_heading(&self) -> Option<&'static str> {
+        self.report.has_decisions.then_some("#MC/DC")
+    }
+
+    /// A cell of this column.
+    fn mcdc(&self, own: Ratio) -> Markup {
+        html! { @if self.report.has_decisions { (ratio(own)) } }
     }
 
     /// The name of a kernel, and its function.
@@ -234,6 +248,7 @@ impl Pages<'_> {
             headings.extend(["#Calls", "#Total time"]);
         }
         headings.extend(["#Lines", "#Branches"]);
+        headings.extend(self.mcdc_heading());
         let counts_threads = self.report.device_counts == CountKind::Executions;
         if counts_threads {
             headings.push("#Threads");
@@ -250,6 +265,7 @@ impl Pages<'_> {
                     @if traced { (calls(kernel)) (time(kernel, max)) }
                     (ratio(function.map(|own| own.lines).unwrap_or_default()))
                     (ratio(function.map(|own| own.branches).unwrap_or_default()))
+                    (self.mcdc(function.map(|own| own.mcdc).unwrap_or_default()))
                     @if counts_threads { (number(function.and_then(|f| f.count).unwrap_or(0))) }
                 }
             }
@@ -295,9 +311,14 @@ impl Pages<'_> {
     fn files(&self) -> io::Result<Markup> {
         let report = self.report;
         let has_host = report.host.is_some();
-        let mut headings = vec!["File", "#Lines", "#Branches", "#Functions"];
+        let mut headings = vec!["File", "#Lines", "#Branches"];
+        headings.extend(self.mcdc_heading());
+        headings.push("#Functions");
         if has_host {
             headings.extend(["#Host lines", "#Host branches"]);
+            if report.has_decisions {
+                headings.push("#Host MC/DC");
+            }
         }
         let prefix = paths::common_directory(report.files.iter().map(|file| &*file.path));
         let rows = report.files.iter().enumerate().map(|(index, file)| {
@@ -309,8 +330,12 @@ impl Pages<'_> {
                         @if file.source.changed_since { " " span.tag.bad { "changed" } }
                     }
                     (totals(file.device, |t| t.lines)) (totals(file.device, |t| t.branches))
+                    @if report.has_decisions { (totals(file.device, |t| t.mcdc)) }
                     (totals(file.device, |t| t.functions))
-                    @if has_host { (totals(file.host, |t| t.lines)) (totals(file.host, |t| t.branches)) }
+                    @if has_host {
+                        (totals(file.host, |t| t.lines)) (totals(file.host, |t| t.branches))
+                        @if report.has_decisions { (totals(file.host, |t| t.mcdc)) }
+                    }
                 }
             }
         });

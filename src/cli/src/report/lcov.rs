@@ -1,9 +1,10 @@
 //! LCOV tracefiles (geninfo(1)). Function names are symbols, as in llvm-cov's output: genhtml demangles them. Each
 //! function in the source has one record, so readers count as many functions as the other formats.
 
-use super::counts::{Counted, Counts, Which};
+use super::counts::{Counted, CountedDecision, Counts, Which};
+use super::decisions;
 use super::model::{File, Report};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -37,13 +38,18 @@ fn one_line(symbol: &str) -> String {
 pub fn write(report: &Report, which: Which, out: &mut impl Write) -> io::Result<()> {
     for (file, counts) in Counts::of_files(report, which) {
         if can_name(file.location()) {
-            write_file(file, &counts, out)?;
+            write_file(report, file, &counts, out)?;
         }
     }
     Ok(())
 }
 
-fn write_file(file: &File, counts: &Counts, out: &mut impl Write) -> io::Result<()> {
+fn write_file(
+    report: &Report,
+    file: &File,
+    counts: &Counts,
+    out: &mut impl Write,
+) -> io::Result<()> {
     writeln!(out, "TN:")?;
     writeln!(out, "SF:{}", file.location())?;
     for function in &counts.functions {
@@ -72,12 +78,68 @@ fn write_file(file: &File, counts: &Counts, out: &mut impl Write) -> io::Result<
     }
     let ratio = counts.branch_ratio();
     writeln!(out, "BRF:{}\nBRH:{}", ratio.total, ratio.covered)?;
+    let ratio = counts.mcdc_ratio();
+    if ratio.total > 0 {
+        for line in &counts.lines {
+            for group in groups(&line.decisions) {
+                write_group(report, file, line.number, &group, out)?;
+            }
+        }
+        // Each condition counts for its change to true and to false.
+        writeln!(out, "MCF:{}\nMCH:{}", 2 * ratio.total, 2 * ratio.covered)?;
+    }
     for line in &counts.lines {
         writeln!(out, "DA:{},{}", line.number, line.count)?;
     }
     let ratio = counts.line_ratio();
     writeln!(out, "LF:{}\nLH:{}", ratio.total, ratio.covered)?;
     writeln!(out, "end_of_record")
+}
+
+/// The decisions of a line in groups. A reader identifies a group by its line and its number of conditions, so decisions with the same
+/// number are in one group with all others of the line.
+fn groups<'a, 'b>(decisions: &'b [CountedDecision<'a>]) -> Vec<Vec<&'b CountedDecision<'a>>> {
+    let number = |own: &CountedDecision| own.effects.iter().flatten().count();
+    let numbers: HashSet<usize> = decisions.iter().map(number).collect();
+    if numbers.len() == decisions.len() {
+        return decisions.iter().map(|own| vec![own]).collect();
+    }
+    vec![decisions.iter().collect()]
+}
+
+/// Writes the conditions of a group, except for constant ones. An independence pair shows both changes of a condition, to true and to
+/// false.
+fn write_group(
+    report: &Report,
+    file: &File,
+    line: u32,
+    group: &[&CountedDecision],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let size: usize = group
+        .iter()
+        .map(|own| own.effects.iter().flatten().count())
+        .sum();
+    let mut index = 0;
+    for CountedDecision { decision, effects } in group {
+        let conditions = decision.conditions.iter().zip(effects);
+        for (condition, effect) in conditions.filter_map(|(own, effect)| Some((own, (*effect)?))) {
+            let shown = decisions::condition(report, file, condition);
+            let text = shown.text.unwrap_or(shown.position);
+            let within = decisions::decision_text(file, decision);
+            let within = within.map_or_else(String::new, |text| format!(" in '{text}'"));
+            let expression = one_line(&format!("'{text}'{within}"));
+            let taken = u8::from(effect);
+            for sense in ["t", "f"] {
+                writeln!(
+                    out,
+                    "MCDC:{line},{size},{sense},{taken},{index},{expression}"
+                )?;
+            }
+            index += 1;
+        }
+    }
+    Ok(())
 }
 
 /// The conditions of each line, for records that genhtml 2 accepts: a line ran if, and only if, one of the conditions on
@@ -113,12 +175,39 @@ fn conditions_by_line(lines: &[Counted]) -> BTreeMap<u32, Vec<(u64, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::model::Decision;
 
-    fn line(number: u32, count: u64, conditions: &[(u64, u64)]) -> Counted {
+    fn line(number: u32, count: u64, conditions: &[(u64, u64)]) -> Counted<'static> {
         Counted {
+            decisions: Vec::new(),
             number,
             count,
             conditions: conditions.to_vec(),
+        }
+    }
+
+    #[test]
+    fn decisions_of_the_same_size_are_in_one_group() {
+        let decision = Decision {
+            start: (1, 1),
+            end: (1, 9),
+            conditions: Vec::new(),
+            evaluations: Vec::new(),
+        };
+        let counted = |size: &usize| CountedDecision {
+            decision: &decision,
+            // A constant condition has no record.
+            effects: [&vec![Some(true); *size][..], &[None]].concat(),
+        };
+        for (sizes, expected) in [
+            (&[][..], &[][..]),
+            (&[3], &[1]),
+            (&[2, 3, 4], &[1, 1, 1]),
+            (&[2, 3, 2], &[3]),
+        ] {
+            let decisions: Vec<CountedDecision> = sizes.iter().map(counted).collect();
+            let found: Vec<usize> = groups(&decisions).iter().map(Vec::len).collect();
+            assert_eq!(found, expected, "{sizes:?}");
         }
     }
 

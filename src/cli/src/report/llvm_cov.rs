@@ -3,6 +3,7 @@
 use super::diff;
 use super::lines::{Kind, Position, Region};
 use super::mapping::{self, Mapping};
+use super::mcdc::{self, Decision, Span};
 use crate::llvm::Tool;
 use crate::names;
 use anyhow::{Context, bail};
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{BufReader, Read};
+use std::mem;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Stdio;
@@ -25,6 +27,7 @@ pub struct Function {
     /// Regions, with the index of their file in `files`.
     pub regions: Vec<(usize, Region)>,
     pub branches: Vec<(usize, Branch)>,
+    pub decisions: Vec<Decision>,
     /// How often it was entered, counted per work-item.
     pub count: u64,
     /// Which of several functions of the same name with different sources it is.
@@ -53,12 +56,27 @@ pub struct Branch {
     pub not_taken: u64,
 }
 
+/// What identifies a decision in a file. Each use of a macro is a decision of its own. The instances of a template share theirs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DecisionKey {
+    pub start: Position,
+    pub end: Position,
+    /// The definition of its function: the file and the position.
+    pub function: (Arc<str>, Position),
+    /// The file, start and end of each condition.
+    pub conditions: Vec<(Arc<str>, Position, Position)>,
+    /// Its number among the function's decisions that are equal in the rest.
+    pub number: usize,
+}
+
 /// The functions of a code object, and the names of those whose counts are from another build.
 #[derive(Debug, Default)]
 pub struct Object {
     pub functions: Vec<Function>,
     /// Not in `functions`.
     pub mismatched: Vec<String>,
+    /// Functions whose decisions are left out.
+    pub without_decisions: Vec<(String, mcdc::Unknown)>,
 }
 
 /// A mapping with a higher line number is damaged.
@@ -84,6 +102,8 @@ struct Exported {
     /// Line, column, end line, end column, true count, false count, file, expanded file, kind.
     #[serde(default)]
     branches: Vec<[u64; 9]>,
+    #[serde(default)]
+    mcdc_records: Vec<mcdc::Record>,
 }
 
 /// Reads a code object with the counts of a profile. Without a profile, all counts are 0.
@@ -94,13 +114,23 @@ pub fn read(llvm_cov: &Tool, object: &Path, profile: Option<&Path>) -> anyhow::R
     let bytes = fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
     let mut mappings = mapping::functions(&bytes)?;
     let mut read = Object::default();
-    for exported in export(llvm_cov, object, profile)? {
-        let Some(mapping) = mappings.remove(&names::hash(&exported.name)) else {
+    for mut exported in export(llvm_cov, object, profile)? {
+        let Some(record) = mappings.remove(&names::hash(&exported.name)) else {
             continue;
         };
-        read.functions.push(function(exported, mapping)?);
+        let mut decisions = record.decisions.unwrap_or_default();
+        let records = mem::take(&mut exported.mcdc_records);
+        if let Err(why) = mcdc::add_executed(&mut decisions, records) {
+            decisions.clear();
+            read.without_decisions.push((exported.name.clone(), why));
+        }
+        let function = function(exported, record.mapping)?;
+        read.functions.push(Function {
+            decisions,
+            ..function
+        });
     }
-    mappings.retain(|_, mapping| !mapping.unused);
+    mappings.retain(|_, record| !record.mapping.unused);
     if !mappings.is_empty() {
         let names = mapping::names(&bytes).unwrap_or_default();
         let name = |hash: &u64| match names.get(hash) {
@@ -216,6 +246,7 @@ fn function(exported: Exported, mapping: Mapping) -> anyhow::Result<Function> {
         mapping,
         regions,
         branches,
+        decisions: Vec::new(),
         name: exported.name,
         files,
     })
@@ -235,10 +266,13 @@ impl Function {
         let branch = |(file, branch): &(usize, Branch)| (*file, branch.start, branch.end);
         let (own, others) = (self.regions.iter(), other.regions.iter());
         let (branches, other_branches) = (self.branches.iter(), other.branches.iter());
+        let mut decisions = self.decisions.iter().zip(&other.decisions);
         self.mapping == other.mapping
             && self.files == other.files
             && own.map(position).eq(others.map(position))
             && branches.map(branch).eq(other_branches.map(branch))
+            && self.decisions.len() == other.decisions.len()
+            && decisions.all(|(own, other)| own.is_same(other))
     }
 
     /// Adds the counts of the same function in another code object.
@@ -252,6 +286,40 @@ impl Function {
             add(&mut branch.taken, more.taken);
             add(&mut branch.not_taken, more.not_taken);
         }
+        for (decision, more) in self.decisions.iter_mut().zip(&other.decisions) {
+            decision.executed.extend(more.executed.iter().cloned());
+        }
+    }
+
+    /// The decisions in a file, with what identifies each of them.
+    pub fn decisions_in(&self, path: &str) -> Vec<(DecisionKey, &Decision)> {
+        let mut found: Vec<(DecisionKey, &Decision)> = Vec::new();
+        let Some((file, position)) = self.definition() else {
+            return found;
+        };
+        let mut numbers: HashMap<DecisionKey, usize> = HashMap::new();
+        for decision in &self.decisions {
+            if &*self.files[decision.span.file] != path {
+                continue;
+            }
+            let conditions = decision.conditions.iter();
+            let conditions = conditions.map(|own| {
+                let Span { file, start, end } = own.span;
+                (self.files[file].clone(), start, end)
+            });
+            let mut key = DecisionKey {
+                start: decision.span.start,
+                end: decision.span.end,
+                function: (self.files[file].clone(), position),
+                conditions: conditions.collect(),
+                number: 0,
+            };
+            let number = numbers.entry(key.clone()).or_default();
+            key.number = *number;
+            *number += 1;
+            found.push((key, decision));
+        }
+        found
     }
 
     /// Whether it has some of these lines of a file.

@@ -1,11 +1,13 @@
 //! Reads facts that llvm-cov does not export from a code object's coverage mapping (`__llvm_covfun`): the structural hash of
-//! each function, and whether the code object has the function at all. For a function that the code object only declares,
-//! the mapping has a single region without a counter.
+//! each function, whether the code object has the function at all, and the conditions of its decisions (MC/DC). For a function
+//! that the code object only declares, the mapping has a single region without a counter.
 
+use super::mcdc::{self, Decision};
 use crate::names;
 use anyhow::Context;
 use goblin::elf::Elf;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
@@ -30,11 +32,19 @@ pub struct Mapping {
     pub unused: bool,
 }
 
+/// A function in a code object's coverage mapping.
+#[derive(Debug)]
+pub struct Record {
+    pub mapping: Mapping,
+    /// Without executed vectors, which are in the profile. `None`: the mapping is damaged.
+    pub decisions: Option<Vec<Decision>>,
+}
+
 /// The functions in a code object's coverage mapping, by the hash of their names.
 ///
 /// # Errors
 /// The file is not ELF, or a record exceeds the section.
-pub fn functions(object: &[u8]) -> anyhow::Result<HashMap<u64, Mapping>> {
+pub fn functions(object: &[u8]) -> anyhow::Result<HashMap<u64, Record>> {
     let mut found = HashMap::new();
     for section in sections(object, "__llvm_covfun")? {
         read(section, &mut found)?;
@@ -67,7 +77,7 @@ fn sections<'a>(object: &'a [u8], name: &str) -> anyhow::Result<Vec<&'a [u8]>> {
 }
 
 /// Adds the records of a section.
-pub fn read(section: &[u8], found: &mut HashMap<u64, Mapping>) -> anyhow::Result<()> {
+pub fn read(section: &[u8], found: &mut HashMap<u64, Record>) -> anyhow::Result<()> {
     let mut at = 0;
     while let Ok((header, rest)) = Header::ref_from_prefix(&section[at..]) {
         let size = header.size.get() as usize;
@@ -76,14 +86,18 @@ pub fn read(section: &[u8], found: &mut HashMap<u64, Mapping>) -> anyhow::Result
                 "the record at {at} of __llvm_covfun exceeds the section: its mapping has {size} bytes"
             )
         })?;
-        let own = Mapping {
-            hash: header.structural_hash.get(),
-            unused: is_unused(mapping),
+        let own = Record {
+            mapping: Mapping {
+                hash: header.structural_hash.get(),
+                unused: is_unused(mapping),
+            },
+            decisions: decisions(mapping),
         };
         // If one translation unit declares a function and another one defines it, both records are present.
-        let kept = found.entry(header.name_hash.get()).or_insert(own);
-        if kept.unused {
-            *kept = own;
+        match found.entry(header.name_hash.get()) {
+            Entry::Occupied(mut kept) if kept.get().mapping.unused => drop(kept.insert(own)),
+            Entry::Occupied(_) => {}
+            Entry::Vacant(free) => drop(free.insert(own)),
         }
         at = (at + size_of::<Header>() + size)
             .next_multiple_of(ALIGNMENT)
@@ -92,34 +106,56 @@ pub fn read(section: &[u8], found: &mut HashMap<u64, Mapping>) -> anyhow::Result
     Ok(())
 }
 
-/// Whether the first region has no counter. It follows the files, the expressions and the number of regions.
-fn is_unused(mapping: &[u8]) -> bool {
-    let mut bytes = mapping.iter();
-    let mut number = || leb128(&mut bytes);
-    let first_region = (|| {
-        for _ in 0..number()? {
-            number()?;
+/// The numbers in a mapping, which are in LEB128.
+pub struct Numbers<'a>(std::slice::Iter<'a, u8>);
+
+impl<'a> Numbers<'a> {
+    pub fn new(bytes: &'a [u8]) -> Numbers<'a> {
+        Numbers(bytes.iter())
+    }
+
+    pub fn next(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.0.next()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
         }
-        for _ in 0..number()? {
-            number()?;
-            number()?;
+        None
+    }
+
+    pub fn skip(&mut self, number: u64) -> Option<()> {
+        for _ in 0..number {
+            self.next()?;
         }
-        number()?;
-        number()
-    })();
-    first_region == Some(0)
+        Some(())
+    }
 }
 
-fn leb128<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = bytes.next()?;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
+/// The number of files, and what follows the files and expressions: the regions of each file.
+fn regions(mapping: &[u8]) -> Option<(u64, Numbers<'_>)> {
+    let mut numbers = Numbers::new(mapping);
+    let files = numbers.next()?;
+    numbers.skip(files)?;
+    let expressions = numbers.next()?;
+    numbers.skip(expressions.checked_mul(2)?)?;
+    Some((files, numbers))
+}
+
+/// Whether the first region has no counter. It follows the number of regions.
+fn is_unused(mapping: &[u8]) -> bool {
+    let counter = regions(mapping).and_then(|(_, mut numbers)| {
+        numbers.next()?;
+        numbers.next()
+    });
+    counter == Some(0)
+}
+
+fn decisions(mapping: &[u8]) -> Option<Vec<Decision>> {
+    let (files, mut numbers) = regions(mapping)?;
+    mcdc::decisions(files, &mut numbers)
 }
 
 #[cfg(test)]
@@ -139,7 +175,8 @@ mod tests {
     fn found(section: &[u8]) -> HashMap<u64, Mapping> {
         let mut found = HashMap::new();
         read(section, &mut found).unwrap();
-        found
+        let found = found.into_iter();
+        found.map(|(name, own)| (name, own.mapping)).collect()
     }
 
     /// One file, no expressions, one region: counter 0, then without a counter.

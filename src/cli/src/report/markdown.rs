@@ -1,6 +1,6 @@
 //! The report as Markdown, for the summary of a CI job.
 
-use super::model::{KernelState, Ratio, Report, Totals};
+use super::model::{FunctionCoverage, KernelState, Ratio, Report, Totals};
 use super::text;
 use crate::console::Severity;
 use std::fmt::Write as _;
@@ -24,10 +24,16 @@ pub fn report(report: &Report, failures: &[String]) -> String {
     if !out.ends_with("\n\n") {
         out.push('\n');
     }
-    out += "| | Lines | Branches | Functions | Kernels |\n| --- | --: | --: | --: | --: |\n";
+    let has_mcdc = report.has_decisions;
+    out += &head("", &["Lines", "Branches", "Functions", "Kernels"], has_mcdc);
     let mut row = |name: &str, totals: Totals, kernels: Option<Ratio>| {
         let kernels = kernels.map(ratio).unwrap_or_default();
-        let _ = writeln!(out, "| {name} | {} | {kernels} |", cells(totals));
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {kernels} |{}",
+            cells(totals),
+            mcdc(has_mcdc, totals.mcdc)
+        );
     };
     if let Some(combined) = report.combined {
         row("device and host", combined, None);
@@ -44,26 +50,55 @@ pub fn report(report: &Report, failures: &[String]) -> String {
     let mut files = Vec::new();
     for file in &report.files {
         if let Some(totals) = file.overall() {
-            files.push(format!("| {} | {} |", code(file.location()), cells(totals)));
+            let mcdc = mcdc(has_mcdc, totals.mcdc);
+            files.push(format!(
+                "| {} | {} |{mcdc}",
+                code(file.location()),
+                cells(totals)
+            ));
         }
     }
-    let head = "| File | Lines | Branches | Functions |\n| --- | --: | --: | --: |\n";
-    details(&mut out, "Files", head, &files);
+    let columns = head("File", &["Lines", "Branches", "Functions"], has_mcdc);
+    details(&mut out, "Files", &columns, &files);
     let mut kernels = Vec::new();
     let all = report.kernels.iter();
     for kernel in all.filter(|kernel| kernel.state != KernelState::Runtime) {
         let function = kernel.function.map(|function| &report.functions[function]);
-        let [lines, branches] = match function {
-            Some(function) => [ratio(function.lines), ratio(function.branches)],
-            None => ["–", "–"].map(str::to_owned),
-        };
+        let of = |which: fn(&FunctionCoverage) -> Ratio| function.map(which).unwrap_or_default();
+        let [lines, branches] = [ratio(of(|own| own.lines)), ratio(of(|own| own.branches))];
+        let mcdc = mcdc(has_mcdc, of(|own| own.mcdc));
         let name = code(&kernel.name);
         let remark = text::remark(kernel).trim();
-        kernels.push(format!("| {name} {remark} | {lines} | {branches} |"));
+        kernels.push(format!("| {name} {remark} | {lines} | {branches} |{mcdc}"));
     }
-    let head = "| Kernel | Lines | Branches |\n| --- | --: | --: |\n";
-    details(&mut out, "Kernels", head, &kernels);
+    let columns = head("Kernel", &["Lines", "Branches"], has_mcdc);
+    details(&mut out, "Kernels", &columns, &kernels);
     out
+}
+
+/// The heading of a table: names, and then numbers, of which the last is MC/DC if the code has decisions.
+fn head(first: &str, numbers: &[&str], has_mcdc: bool) -> String {
+    let mcdc = if has_mcdc { &["MC/DC"][..] } else { &[] };
+    let numbers = [numbers, mcdc].concat();
+    let first = if first.is_empty() {
+        "|".to_owned()
+    } else {
+        format!("| {first} |")
+    };
+    format!(
+        "{first} {} |\n| --- |{}\n",
+        numbers.join(" | "),
+        " --: |".repeat(numbers.len())
+    )
+}
+
+/// The last cell of a row.
+fn mcdc(has_mcdc: bool, own: Ratio) -> String {
+    if has_mcdc {
+        format!(" {} |", ratio(own))
+    } else {
+        String::new()
+    }
 }
 
 /// A table that can be opened, if it has rows.

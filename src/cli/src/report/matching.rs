@@ -126,9 +126,9 @@ fn unused<'a>(
     for (object, _) in &column.objects {
         // Objects that cannot be read are reported later.
         let bytes = fs::read(&object.path).unwrap_or_default();
-        for (name, mapping) in mapping::functions(&bytes).unwrap_or_default() {
-            if !mapping.unused {
-                compiled.entry(name).or_default().push(mapping.hash);
+        for (name, record) in mapping::functions(&bytes).unwrap_or_default() {
+            if !record.mapping.unused {
+                compiled.entry(name).or_default().push(record.mapping.hash);
             }
         }
     }

@@ -2,6 +2,7 @@
 //! each architecture and on the host, and calls and times of kernels.
 
 use super::lines::Position;
+use super::mcdc::{Independence, Vector};
 use super::source::Source;
 use crate::console::Severity;
 use schemars::JsonSchema;
@@ -52,6 +53,9 @@ pub struct Report {
     #[serde(skip)]
     pub definitions: Vec<Definition>,
     pub files: Vec<File>,
+    /// The code was compiled for MC/DC: it has decisions, if not in the selected lines, then elsewhere.
+    #[serde(skip)]
+    pub has_decisions: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -126,6 +130,9 @@ pub struct Totals {
     pub branches: Ratio,
     /// Functions in the source. All instances of a template are one function.
     pub functions: Ratio,
+    /// Conditions of decisions (MC/DC), except for constant ones: those whose effect was shown.
+    #[serde(default)]
+    pub mcdc: Ratio,
 }
 
 /// A trace, and all of its dispatches.
@@ -202,9 +209,10 @@ pub struct Definition {
     /// How often they were entered. See [`FunctionCoverage`].
     pub columns: Vec<Option<Cell>>,
     pub count: Option<u64>,
-    /// The lines and branches that ran in any instance.
+    /// The lines and branches that ran, and the conditions whose effect was shown, in any instance.
     pub lines: Ratio,
     pub branches: Ratio,
+    pub mcdc: Ratio,
 }
 
 /// A function, or an instance of a template.
@@ -227,6 +235,7 @@ pub struct FunctionCoverage {
     pub count: Option<u64>,
     pub lines: Ratio,
     pub branches: Ratio,
+    pub mcdc: Ratio,
     /// Of a kernel: the build IDs of the code objects that have it.
     #[serde(skip)]
     pub build_ids: BTreeSet<String>,
@@ -272,6 +281,10 @@ pub struct Line {
     pub columns: Vec<Option<Cell>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Condition>,
+    /// The decisions that start on the line. With `--diff`, of those that start on a line that is not included, also those whose first
+    /// included line it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
 }
 
 /// A condition, which has two branches.
@@ -282,6 +295,45 @@ pub struct Condition {
     /// How often it was true and how often false: the sum of the architectures that ran.
     pub device: Option<(u64, u64)>,
     pub columns: Vec<Option<(u64, u64)>>,
+}
+
+/// Several conditions that are combined with `&&` and `||`, in a function in the source or in its use of a macro.
+#[derive(Serialize, JsonSchema)]
+pub struct Decision {
+    pub start: Position,
+    pub end: Position,
+    pub conditions: Vec<DecisionCondition>,
+    /// The functions that have it, in each column that ran. They are several if it is in a template.
+    pub evaluations: Vec<Evaluation>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct DecisionCondition {
+    /// The path in the coverage mapping, if it is in another file, because of a macro.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Arc<str>>,
+    pub start: Position,
+    pub end: Position,
+    /// Whether its effect was shown on one of the architectures that ran. `None` as well if it is constant there.
+    pub device: Option<bool>,
+    pub columns: Vec<Option<bool>>,
+}
+
+/// The test vectors of a decision that were executed in one column and function.
+#[derive(Serialize, JsonSchema)]
+pub struct Evaluation {
+    /// The index of the column in `columns`.
+    pub column: usize,
+    /// The name of the function.
+    pub function: String,
+    pub symbol: String,
+    /// Whether the results of the vectors were computed from the source. Otherwise they are llvm-cov's, which are wrong if a group of
+    /// conditions is negated.
+    pub results_from_source: bool,
+    /// Those with the result false are first.
+    pub vectors: Vec<Vector>,
+    /// For each condition, the pair of vectors that shows its effect.
+    pub pairs: Vec<Independence>,
 }
 
 /// The differences from an earlier report.
@@ -306,6 +358,7 @@ pub struct Change {
     pub branches: Option<f64>,
     pub functions: Option<f64>,
     pub kernels: Option<f64>,
+    pub mcdc: Option<f64>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -434,6 +487,11 @@ impl Ratio {
         Ratio::of(counts.flat_map(|&(taken, not)| [taken, not]))
     }
 
+    /// How many conditions have an effect that was shown. Constant conditions (`None`) are not included.
+    pub fn of_effects(effects: impl IntoIterator<Item = Option<bool>>) -> Ratio {
+        Ratio::of(effects.into_iter().flatten().map(u64::from))
+    }
+
     pub fn add(&mut self, other: Ratio) {
         self.covered += other.covered;
         self.total += other.total;
@@ -464,6 +522,7 @@ impl Totals {
         self.lines.add(other.lines);
         self.branches.add(other.branches);
         self.functions.add(other.functions);
+        self.mcdc.add(other.mcdc);
     }
 
     pub fn sum(all: impl IntoIterator<Item = Totals>) -> Totals {

@@ -80,6 +80,14 @@ impl Notes {
             shown(&problems.mismatched),
         );
         self.losses(
+            &format!("Decisions (MC/DC) of {name} are left out, because this llvm-cov does not list test vectors: use LLVM 22 or later (`--llvm DIR`)"),
+            shown(&problems.without_vectors),
+        );
+        self.losses(
+            &format!("Decisions (MC/DC) of {name} are left out, because llvm-cov finds others in the coverage mapping than devprof"),
+            shown(&problems.other_decisions),
+        );
+        self.losses(
             &format!("Code objects of {name} are missing: llvm-cov cannot read them"),
             problems.unread.clone(),
         );

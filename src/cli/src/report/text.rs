@@ -1,6 +1,7 @@
 //! The report for a terminal: the notes, the kernels, the files and the totals.
 
-use super::counts::{Counts, Which};
+use super::counts::{Counted, Counts, Which};
+use super::decisions;
 use super::model::{Change, Comparison, Kernel, KernelState, Ratio, Report, Totals};
 use crate::readable;
 use crate::table::Table;
@@ -15,24 +16,31 @@ pub struct Options {
     /// In the format text: list the lines that never ran
     #[arg(long)]
     show_missing_lines: bool,
+    /// In the format text: list the conditions without an independence pair (MC/DC)
+    #[arg(long)]
+    show_missing_conditions: bool,
     /// In the format text: only the notes and the totals
-    #[arg(long, conflicts_with = "show_missing_lines")]
+    #[arg(long, conflicts_with_all = ["show_missing_lines", "show_missing_conditions"])]
     summary_only: bool,
 }
 
 /// The path of the report, and the totals.
 pub fn totals(path: &Path, report: &Report) -> String {
     let totals = report.overall();
-    let each = [
+    let mut each = vec![
         ("lines", totals.lines),
         ("branches", totals.branches),
         ("functions", totals.functions),
         ("kernels", report.kernel_coverage),
     ];
-    let each = each.map(|(what, ratio)| {
+    if report.has_decisions {
+        each.push(("MC/DC", totals.mcdc));
+    }
+    let each = each.into_iter().map(|(what, ratio)| {
         let percent = ratio.percent_text();
         format!("{what} {percent} ({} of {})", ratio.covered, ratio.total)
     });
+    let each: Vec<String> = each.collect();
     format!("{}: {}\n", path.display(), each.join(", "))
 }
 
@@ -56,6 +64,10 @@ pub fn report(report: &Report, options: Options) -> String {
     if options.show_missing_lines {
         text.push('\n');
         text += &missing_lines(report);
+    }
+    if options.show_missing_conditions {
+        text.push('\n');
+        text += &decisions::missing(report);
     }
     if report.traces.len() > 1 {
         text.push('\n');
@@ -101,7 +113,7 @@ pub fn changes(baseline: &Comparison, name: &dyn Fn(&str) -> String) -> String {
     for file in &baseline.files {
         let (before, after) = (shown(file.before), shown(file.after));
         let change = if before == after {
-            format!("{after} (branches or functions differ)")
+            format!("{after} (other totals differ)")
         } else {
             format!("{before} → {after}")
         };
@@ -122,6 +134,7 @@ pub fn points(change: &Change) -> String {
         ("branches", change.branches),
         ("functions", change.functions),
         ("kernels", change.kernels),
+        ("MC/DC", change.mcdc),
     ];
     let shown = parts.into_iter().filter_map(|(what, points)| {
         let points = points?;
@@ -135,6 +148,9 @@ pub fn points(change: &Change) -> String {
 
 fn kernels(report: &Report) -> String {
     let mut headings = vec!["Lines", "", "Branches", ""];
+    if report.has_decisions {
+        headings.extend(["MC/DC", ""]);
+    }
     if report.traced {
         headings.extend(["Calls", "Time"]);
     }
@@ -146,6 +162,9 @@ fn kernels(report: &Report) -> String {
         let mut row = Vec::new();
         row.extend(ratio(function.map(|function| function.lines)));
         row.extend(ratio(function.map(|function| function.branches)));
+        if report.has_decisions {
+            row.extend(ratio(function.map(|function| function.mcdc)));
+        }
         if report.traced {
             let calls = kernel.calls.map(|calls| calls.to_string());
             let time = kernel.time.map(readable::time);
@@ -195,20 +214,30 @@ fn missing_lines(report: &Report) -> String {
     table.text(false)
 }
 
-/// The sources with the count of each line, as `llvm-cov show` prints them.
+/// The sources with the count of each line, as `llvm-cov show` prints them. A decision follows its line, with the number of conditions
+/// whose effect was shown, and the others.
 pub fn sources(report: &Report) -> String {
     let mut text = String::new();
     let kind = report.counts();
     for (file, counts) in Counts::of_files(report, Which::All) {
         let _ = writeln!(text, "{}:", file.location());
-        let by_number = counts.lines.iter().map(|line| (line.number, line.count));
-        let by_number: BTreeMap<u32, u64> = by_number.collect();
-        let mut line = |number: u32, count: Option<u64>, source: &str| {
-            let count = count.map_or_else(String::new, |count| {
-                let mark = kind.mark(count).map(str::to_owned);
-                mark.unwrap_or_else(|| count.to_string())
+        let by_number = counts.lines.iter().map(|line| (line.number, line));
+        let by_number: BTreeMap<u32, &Counted> = by_number.collect();
+        let mut line = |number: u32, line: Option<&Counted>, source: &str| {
+            let count = line.map_or_else(String::new, |line| {
+                let mark = kind.mark(line.count).map(str::to_owned);
+                mark.unwrap_or_else(|| line.count.to_string())
             });
             let _ = writeln!(text, "{number:>5}|{count:>10}|{source}");
+            for own in line.map(|line| &line.decisions[..]).unwrap_or_default() {
+                let _ = writeln!(
+                    text,
+                    "{:>5}|{:>10}|  {}",
+                    "",
+                    "",
+                    decisions::summary(report, file, own)
+                );
+            }
         };
         match &file.source.text {
             Some(source) => {
@@ -218,7 +247,7 @@ pub fn sources(report: &Report) -> String {
             }
             None => by_number
                 .iter()
-                .for_each(|(number, count)| line(*number, Some(*count), "")),
+                .for_each(|(number, own)| line(*number, Some(own), "")),
         }
         text.push('\n');
     }
@@ -227,12 +256,24 @@ pub fn sources(report: &Report) -> String {
 
 /// `with_each`: not only the totals.
 fn files(report: &Report, with_each: bool) -> String {
-    let headings = ["Lines", "", "Branches", "", "Functions", "", "File"];
-    let mut table = Table::new(&headings, &[6]);
+    let mut headings = vec!["Lines", "", "Branches", ""];
+    if report.has_decisions {
+        headings.extend(["MC/DC", ""]);
+    }
+    headings.extend(["Functions", "", "File"]);
+    let last = [headings.len() - 1];
+    let mut table = Table::new(&headings, &last);
     let mut push = |totals: Option<Totals>, name: String| {
         let Some(totals) = totals else { return };
-        let each = [totals.lines, totals.branches, totals.functions];
-        let mut cells: Vec<String> = each.into_iter().flat_map(|one| ratio(Some(one))).collect();
+        let mcdc = report.has_decisions.then_some(totals.mcdc);
+        let each = [
+            Some(totals.lines),
+            Some(totals.branches),
+            mcdc,
+            Some(totals.functions),
+        ];
+        let each = each.into_iter().flatten();
+        let mut cells: Vec<String> = each.flat_map(|one| ratio(Some(one))).collect();
         cells.push(name);
         table.row(cells);
     };

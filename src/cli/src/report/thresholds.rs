@@ -1,6 +1,6 @@
 //! `--fail-under-…`: the coverage that is required.
 
-use super::model::{Ratio, Report};
+use super::model::{Ratio, Report, Totals};
 use crate::console::{Console, Diagnostic, Severity};
 use clap::Args;
 
@@ -19,6 +19,9 @@ pub struct Options {
     /// Exit with status 4 if less than N percent of the instrumented kernels ran
     #[arg(long, value_name = "N", value_parser = percentage)]
     fail_under_kernels: Option<f64>,
+    /// Exit with status 4 if the effect of less than N percent of the conditions was shown (MC/DC)
+    #[arg(long, value_name = "N", value_parser = percentage)]
+    fail_under_mcdc: Option<f64>,
 }
 
 fn percentage(text: &str) -> Result<f64, String> {
@@ -40,21 +43,48 @@ impl Options {
             ("kernels", report.kernel_coverage, self.fail_under_kernels),
         ];
         let checks = checks.into_iter();
-        checks
-            .filter_map(|(option, ratio, threshold)| failure(option, ratio, threshold?))
-            .collect()
+        let failures =
+            checks.filter_map(|(option, ratio, threshold)| failure(option, ratio, threshold?));
+        let mcdc = self.fail_under_mcdc;
+        let mcdc = mcdc.and_then(|threshold| mcdc_failure(report.has_decisions, totals, threshold));
+        failures.chain(mcdc).collect()
     }
 }
 
 fn failure(option: &str, ratio: Ratio, threshold: f64) -> Option<String> {
-    let required = format!("--fail-under-{option} requires {threshold} %");
     let what = option.replace("kernels", "instrumented kernels");
-    match ratio.percent() {
-        // Code without conditions has no branches. But a report without lines, functions or kernels shows nothing.
-        None if option == "branches" => None,
-        None => Some(format!("there are no {what} in the report, but {required}")),
-        Some(percent) if percent >= threshold => None,
-        Some(percent) => {
+    if ratio.total > 0 {
+        return below(option, ratio, threshold, &format!("of the {what} ran"));
+    }
+    // Code without conditions has no branches. But a report without lines, functions or kernels shows nothing.
+    (option != "branches").then(|| {
+        format!(
+            "there are no {what} in the report, but {}",
+            required(option, threshold)
+        )
+    })
+}
+
+/// `has_decisions`: the code was compiled for MC/DC. Then selected lines without decisions reach each threshold.
+fn mcdc_failure(has_decisions: bool, totals: Totals, threshold: f64) -> Option<String> {
+    if has_decisions {
+        let what = "of the conditions have an independence pair";
+        return below("mcdc", totals.mcdc, threshold, what);
+    }
+    Some(format!(
+        "there are no decisions for MC/DC in the binaries, but {}: compile with the flags of `devprof flags --coverage --mcdc`",
+        required("mcdc", threshold)
+    ))
+}
+
+fn required(option: &str, threshold: f64) -> String {
+    format!("--fail-under-{option} requires {threshold} %")
+}
+
+fn below(option: &str, ratio: Ratio, threshold: f64, what: &str) -> Option<String> {
+    match ratio.percent()? {
+        percent if percent >= threshold => None,
+        percent => {
             let rounded = format!("{percent:.1}")
                 .parse()
                 .is_ok_and(|rounded: f64| rounded >= threshold);
@@ -64,8 +94,10 @@ fn failure(option: &str, ratio: Ratio, threshold: f64) -> Option<String> {
                 ratio.percent_text()
             };
             Some(format!(
-                "{shown} of the {what} ran ({} of {}), but {required}",
-                ratio.covered, ratio.total
+                "{shown} {what} ({} of {}), but {}",
+                ratio.covered,
+                ratio.total,
+                required(option, threshold)
             ))
         }
     }
@@ -99,6 +131,26 @@ mod tests {
         assert!(check(9999, 10000, 100.0).unwrap().contains("99.9 %"));
         assert!(check(0, 0, 0.0).unwrap().contains("no lines"));
         assert_eq!(failure("branches", Ratio::default(), 100.0), None);
+    }
+
+    #[test]
+    fn code_that_was_not_compiled_for_mcdc_fails() {
+        let check = |has_decisions, covered, total| {
+            let mcdc = Ratio { covered, total };
+            let totals = Totals {
+                mcdc,
+                ..Totals::default()
+            };
+            mcdc_failure(has_decisions, totals, 75.0)
+        };
+        assert_eq!(check(true, 3, 4), None);
+        // The selected lines have none.
+        assert_eq!(check(true, 0, 0), None);
+        assert_eq!(
+            check(true, 2, 3).unwrap(),
+            "66.7 % of the conditions have an independence pair (2 of 3), but --fail-under-mcdc requires 75 %"
+        );
+        assert!(check(false, 0, 0).unwrap().contains("devprof flags"));
     }
 
     #[test]

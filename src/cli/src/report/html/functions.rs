@@ -32,7 +32,7 @@ impl Pages<'_> {
                     th scope="row" { (self.definition(Depth::Top, index, sources)) }
                     td { (location(report, self.first(definition))) }
                     @for (cell, column) in definition.columns.iter().zip(&self.report.columns) { (count(*cell, column.counts)) }
-                    (ratio(definition.lines)) (ratio(definition.branches))
+                    (ratio(definition.lines)) (ratio(definition.branches)) (self.mcdc(definition.mcdc))
                 }
             }
         });
@@ -60,6 +60,7 @@ impl Pages<'_> {
         let mut headings = first.to_vec();
         headings.extend(counts.iter().map(String::as_str));
         headings.extend(["#Lines", "#Branches"]);
+        headings.extend(self.mcdc_heading());
         head(&headings)
     }
 
@@ -138,7 +139,7 @@ impl Pages<'_> {
                         @if own.mismatched { " " span.tag.bad { "counts lost" } }
                     }
                     @for (cell, column) in own.columns.iter().zip(&report.columns) { (count(*cell, column.counts)) }
-                    (ratio(own.lines)) (ratio(own.branches))
+                    (ratio(own.lines)) (ratio(own.branches)) (self.mcdc(own.mcdc))
                 }
             }
         });
@@ -151,6 +152,7 @@ impl Pages<'_> {
                 (grouped(definition.ran as u64)) " of " (grouped(instances.len() as u64))
                 " instances ran. Together they cover " (definition.lines.covered) " of " (definition.lines.total)
                 " lines and " (definition.branches.covered) " of " (definition.branches.total) " branches."
+                @if report.has_decisions { " The effect of " (definition.mcdc.covered) " of " (definition.mcdc.total) " conditions was shown." }
             }
         };
         let number = |page: usize, _| (page + 1).to_string();

@@ -1,5 +1,6 @@
 //! The page of a source file: its lines with their counts.
 
+use super::decision;
 use super::list::{List, links, nth};
 use super::pages::{Depth, Pages, page_name};
 use super::widgets::{card, count, count_text, grouped, head, number, ratio};
@@ -69,7 +70,7 @@ impl Pages<'_> {
             let body = html! {
                 h1 { (name) }
                 p.path { code { (file.path) } }
-                @if first { (summary(file)) (view.uncovered(index, sources)) (self.own_functions(index, &path, sources)?) }
+                @if first { (summary(file, self.report.has_decisions)) (view.uncovered(index, sources)) (view.without_pairs(index, sources)) (self.own_functions(index, &path, sources)?) }
                 (links(&path, page, &labels))
                 (view.table(&list, rows))
                 (links(&path, page, &labels))
@@ -90,12 +91,13 @@ impl Pages<'_> {
                     th scope="row" { (self.definition(Depth::Below, index, sources)) }
                     (number(u64::from(line)))
                     (count(entered(definition.count, &definition.columns), report.entered_counts(definition.count)))
-                    (ratio(definition.lines)) (ratio(definition.branches))
+                    (ratio(definition.lines)) (ratio(definition.branches)) (self.mcdc(definition.mcdc))
                 }
             }
         });
-        let head = head(&["Function", "#Line", "#Entered", "#Lines", "#Branches"]);
-        let list = List::sorted("Functions of this file", head, rows);
+        let mut names = vec!["Function", "#Line", "#Entered", "#Lines", "#Branches"];
+        names.extend(self.mcdc_heading());
+        let list = List::sorted("Functions of this file", head(&names), rows);
         let path = path.strip_suffix(".html").unwrap_or(path);
         let path = format!("{path}.functions.html");
         let table = self.part(&path, &html! {}, &list)?;
@@ -111,7 +113,7 @@ impl Pages<'_> {
 }
 
 /// Facts about a file, except for its lines.
-fn summary(file: &File) -> Markup {
+fn summary(file: &File, has_decisions: bool) -> Markup {
     html! {
         @if let Some(why) = &file.source.missing {
             p.warning { "The source cannot be read (" (why) "), so lines are shown without text. Name its location with "
@@ -126,10 +128,12 @@ fn summary(file: &File) -> Markup {
                 (card("Lines", device.lines, file.host.map(|host| host.lines)))
                 (card("Branches", device.branches, file.host.map(|host| host.branches)))
                 (card("Functions", device.functions, file.host.map(|host| host.functions)))
+                @if has_decisions { (card("MC/DC", device.mcdc, file.host.map(|host| host.mcdc))) }
             } @else if let Some(host) = file.host {
                 (card("Host lines", host.lines, None))
                 (card("Host branches", host.branches, None))
                 (card("Host functions", host.functions, None))
+                @if has_decisions { (card("Host MC/DC", host.mcdc, None)) }
             }
         }
     }
@@ -143,13 +147,13 @@ fn has_cell(line: &Line, column: usize) -> bool {
 }
 
 /// The lines of a file with their counts.
-struct View<'a> {
-    report: &'a Report,
-    file: &'a File,
+pub struct View<'a> {
+    pub report: &'a Report,
+    pub file: &'a File,
     /// The columns in which the file has code.
-    columns: Vec<usize>,
+    pub columns: Vec<usize>,
     /// Whether there is a column for the sum of the architectures.
-    has_sum: bool,
+    pub has_sum: bool,
 }
 
 impl<'a> View<'a> {
@@ -215,6 +219,24 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Links to the lines with conditions that have no independence pair.
+    fn without_pairs(&self, file: usize, sources: &Sources) -> Markup {
+        let is_incomplete = |line: &&Line| line.decisions.iter().any(|own| !self.is_complete(own));
+        let lines: Vec<&Line> = self.file.lines.iter().filter(is_incomplete).collect();
+        html! {
+            @if !lines.is_empty() {
+                p.jumps {
+                    "MC/DC not complete: "
+                    @for (n, line) in lines.iter().take(MAX_JUMPS).enumerate() {
+                        @if n > 0 { ", " }
+                        a href=(sources.line(Depth::Below, file, line.number)) { (line.number) }
+                    }
+                    @if let Some(more @ 1..) = lines.len().checked_sub(MAX_JUMPS) { " and " (grouped(more as u64)) " more" }
+                }
+            }
+        }
+    }
+
     /// The numbers of all lines, and their rows.
     fn source(&self) -> (Vec<u32>, List) {
         let text = self.file.source.text.as_deref().unwrap_or_default();
@@ -259,6 +281,7 @@ impl<'a> View<'a> {
             @if let Some(known) = known.filter(|&known| last as usize > known) {
                 p.warning { "The mapping refers to line " (last) ", but the source has " (known) " lines: it is not the source that was compiled." }
             }
+            @if self.file.lines.iter().any(|line| !line.decisions.is_empty()) { (decision::legend()) }
             @if host { p.hint { "Colors show the coverage on devices for lines that have device code, and otherwise on the host." } }
         }
     }
@@ -274,6 +297,9 @@ impl<'a> View<'a> {
             }
             @for condition in line.map(|line| &line.branches[..]).unwrap_or_default() {
                 (self.condition(number, condition, text))
+            }
+            @for decision in line.map(|line| &line.decisions[..]).unwrap_or_default() {
+                (self.decision(decision))
             }
         }
     }
