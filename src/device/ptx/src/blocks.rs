@@ -88,18 +88,21 @@ fn read(function: &Function) -> Result<Vec<Body>, Problem> {
     let mut is_open = false;
     let mut falls_through = false;
     let mut location = None;
+    // Whether it is of an earlier block, and which blocks begin with such a location.
+    let mut is_earlier = true;
+    let mut inheriting = Vec::new();
     let mut last_label = None;
     for Statement { at, scope, kind } in &function.statements {
         match kind {
             Kind::Label(label) => {
-                is_open = false;
+                (is_open, is_earlier) = (false, true);
                 labels.insert((*scope, label), blocks.len());
                 last_label = Some(*label);
             }
             Kind::Targets(targets) => {
                 lists.extend(last_label.map(|label| ((*scope, label), &targets[..])));
             }
-            Kind::Location(found) => location = Some(*found),
+            Kind::Location(found) => (location, is_earlier) = (Some(*found), false),
             Kind::Instruction {
                 is_predicated,
                 operation,
@@ -114,6 +117,7 @@ fn read(function: &Function) -> Result<Vec<Body>, Problem> {
                         start: *at,
                         ..Body::default()
                     });
+                    inheriting.push(is_earlier);
                 }
                 (is_open, falls_through) = (true, true);
                 let block = blocks.len() - 1;
@@ -126,7 +130,7 @@ fn read(function: &Function) -> Result<Vec<Body>, Problem> {
                     "ret" | "exit" | "trap" => blocks[block].is_exit = true,
                     _ => continue,
                 }
-                (is_open, falls_through) = (false, *is_predicated);
+                (is_open, is_earlier, falls_through) = (false, true, *is_predicated);
             }
         }
     }
@@ -140,7 +144,13 @@ fn read(function: &Function) -> Result<Vec<Body>, Problem> {
             match *to.ok_or_else(|| Problem::NoLabel((*label).to_owned()))? {
                 // Only the end of the function follows.
                 to if to == blocks.len() => blocks[block].is_exit = true,
-                to => blocks[block].successors.push(to),
+                to => {
+                    blocks[block].successors.push(to);
+                    // The line of the text before a label is not that of the branches to it.
+                    if std::mem::take(&mut inheriting[to]) && !blocks[to].locations.is_empty() {
+                        blocks[to].locations.remove(0);
+                    }
+                }
             }
         }
     }
@@ -358,7 +368,7 @@ pub mod tests {
             let lines = block.locations.iter().map(|location| location.position.1);
             lines.collect::<Vec<u32>>()
         });
-        assert_eq!(lines.collect::<Vec<_>>(), [vec![3, 4], vec![4, 5], vec![5]]);
+        assert_eq!(lines.collect::<Vec<_>>(), [vec![3, 4], vec![5], vec![5]]);
     }
 
     /// Random numbers below a limit.
