@@ -9,10 +9,13 @@
 #include "updates.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -29,6 +32,7 @@
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -163,10 +167,26 @@ struct MoveMarks : PassInfoMixin<MoveMarks> {
             CallInst *Call = markIn(I);
             Call->setArgOperand(1, Here.CreateLogicalAnd(Goes, Call->getArgOperand(1)));
         };
-        bool Changed = moveBeforeBranches(F, Analyses, IsMark, SetCondition);
+        bool MovesChains = F.getParent()->getTargetTriple().isAMDGCN();
+        // Registers that are parts of others cost nothing, and what only marks need stays.
+        auto &Costs = Analyses.getResult<TargetIRAnalysis>(F);
+        auto IsFree = [&](Instruction &I) {
+            return MovesChains && (isOnlyForMarks(I, 4) ||
+                                   (isa<ExtractElementInst, InsertElementInst, ShuffleVectorInst>(I) &&
+                                    Costs.getInstructionCost(&I, TargetTransformInfo::TCK_SizeAndLatency) == 0));
+        };
+        bool Changed = moveBeforeBranches(F, Analyses, IsMark, SetCondition, MovesChains, IsFree);
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
+
+private:
+    static bool isOnlyForMarks(Instruction &I, unsigned Depth) {
+        return I.getType()->isIntegerTy(1) && Depth > 0 && all_of(I.users(), [&](User *Each) {
+                   auto *By = cast<Instruction>(Each);
+                   return markIn(*By) || isOnlyForMarks(*By, Depth - 1);
+               });
+    }
 };
 
 // ---- Which functions may not keep flags in registers.
@@ -920,7 +940,13 @@ private:
             return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Block) &&
                    !isSet(Setting, Each.Of, Block);
         });
+        std::deque<Marked> Added;
+        bool Accumulates = Waits.empty() && F.getParent()->getTargetTriple().isAMDGCN();
+        if (Accumulates)
+            moveInFrontOfBranches(AtEnd, AtMark, Added);
         SetTogether Others = joined(Always, AtEnd, AtMark);
+        if (Accumulates)
+            accumulate(AtMark, Added);
 
         SmallVector<Flag> Tested = Always;
         for (auto &[Block, Flags] : AtEnd)
@@ -990,6 +1016,159 @@ private:
         if (L && F.getParent()->getTargetTriple().isNVPTX())
             addStringMetadataToLoop(L, "llvm.loop.peeled.count", Most);
     }
+
+    // If one of the two blocks behind a branch has a mark in front of the branch, the flags of the other one are set there, too.
+    void moveInFrontOfBranches(FlagsAt &AtEnd, SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
+        for (Group &Each : AtMark) {
+            BasicBlock *Block = Each.back()->Call->getParent();
+            auto *Branch = dyn_cast<CondBrInst>(Block->getTerminator());
+            if (!Branch || Branch->getSuccessor(0) == Branch->getSuccessor(1))
+                continue;
+            for (unsigned N : {0, 1}) {
+                BasicBlock *Behind = Branch->getSuccessor(N);
+                auto Found = AtEnd.find(Behind);
+                if (Found == AtEnd.end() || Behind->getSinglePredecessor() != Block ||
+                    Loops.getLoopFor(Behind) != Loops.getLoopFor(Block))
+                    continue;
+                Value *Condition = Branch->getCondition();
+                bool IsOther = any_of(Each, [&](const Marked *Mark) {
+                    return Mark->Condition && (N == 0 ? areOpposite(Mark->Condition, Condition) : Mark->Condition == Condition);
+                });
+                if (!IsOther)
+                    continue;
+                Each.back()->Call->moveBefore(Branch->getIterator());
+                if (N == 1)
+                    Condition = IRBuilder<>(Each.back()->Call).CreateNot(Condition);
+                CallInst *Call = Each.back()->Call;
+                for (const Flag &Of : std::exchange(Found->second, {})) {
+                    Added.push_back({Of, Condition, Call, Block});
+                    Each.push_back(&Added.back());
+                }
+            }
+        }
+        AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
+    }
+
+    // The conditions of a flag in blocks that are entered together are joined, one by one.
+    void accumulate(SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
+        ReversePostOrderTraversal<Function *> Order(&F);
+        if (containsIrreducibleCFG<BasicBlock *>(Order, Loops))
+            return;
+        PostDominatorTree PostDominators(F);
+        DenseMap<BasicBlock *, Group *> GroupIn;
+        for (Group &Each : AtMark)
+            if (!Each.empty())
+                GroupIn[Each.back()->Call->getParent()] = &Each;
+        // Blocks that are entered one after the other, in the same iteration of a loop.
+        DenseMap<BasicBlock *, unsigned> RunOf;
+        std::vector<SmallVector<Group *>> Runs;
+        for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
+            BasicBlock *Block = Node->getBlock();
+            Group *Of = GroupIn.lookup(Block);
+            if (!Of)
+                continue;
+            Loop *Inside = Loops.getLoopFor(Block);
+            SmallVector<BasicBlock *> Latches;
+            if (Inside)
+                Inside->getLoopLatches(Latches);
+            bool IsInEach = all_of(Latches, [&](BasicBlock *Latch) { return Dominators.dominates(Block, Latch); });
+            DomTreeNode *Up = IsInEach ? Node->getIDom() : nullptr;
+            while (Up && !(GroupIn.contains(Up->getBlock()) && Loops.getLoopFor(Up->getBlock()) == Inside &&
+                           PostDominators.dominates(Block, Up->getBlock())))
+                Up = Up->getIDom();
+            if (Up) {
+                RunOf[Block] = RunOf[Up->getBlock()];
+                Runs[RunOf[Block]].push_back(Of);
+            } else {
+                RunOf[Block] = Runs.size();
+                Runs.push_back({Of});
+            }
+        }
+        for (auto &Run : Runs)
+            accumulate(Run, Added);
+        erase_if(AtMark, [](const Group &Each) { return Each.empty(); });
+    }
+
+    void accumulate(ArrayRef<Group *> Run, std::deque<Marked> &Added) {
+        MapVector<Flag, SmallVector<std::pair<Group *, const Marked *>>> Of;
+        for (Group *Each : Run)
+            for (const Marked *Mark : *Each)
+                Of[Mark->Of].push_back({Each, Mark});
+        // Conditions and their opposites are one, the first of them.
+        DenseMap<Value *, std::pair<Value *, bool>> Cache;
+        DenseMap<std::pair<Value *, Value *>, SmallVector<CmpInst *>> Compares;
+        auto Normal = [&](Value *Condition) {
+            auto [At, IsNew] = Cache.try_emplace(Condition, Condition, false);
+            if (!IsNew)
+                return At->second;
+            bool IsInverted = false;
+            Value *Inner;
+            if (match(Condition, m_Not(m_Value(Inner)))) {
+                Condition = Inner;
+                IsInverted = true;
+            }
+            if (auto *Compare = dyn_cast<CmpInst>(Condition)) {
+                auto &Same = Compares[{Compare->getOperand(0), Compare->getOperand(1)}];
+                auto Found = find_if(Same, [&](CmpInst *Each) {
+                    return Each->getPredicate() == Compare->getPredicate() ||
+                           Each->getPredicate() == Compare->getInversePredicate();
+                });
+                if (Found == Same.end())
+                    Same.push_back(Compare);
+                else {
+                    IsInverted ^= (*Found)->getPredicate() != Compare->getPredicate();
+                    Condition = *Found;
+                }
+            }
+            return At->second = {Condition, IsInverted};
+        };
+        for (Group *Each : Run)
+            for (const Marked *Mark : *Each)
+                if (Mark->Condition)
+                    Normal(Mark->Condition);
+        DenseMap<Group *, CallInst *> End;
+        for (Group *Each : Run)
+            End[Each] = Each->back()->Call;
+        for (auto &[Each, In] : Of) {
+            if (In.size() < MinAccumulated || any_of(In, [](auto &Mark) { return !Mark.second->Condition; }))
+                continue;
+            Value *Any = nullptr, *All = nullptr;
+            Group *Of = In.front().first;
+            for (auto [At, Mark] : In) {
+                auto [Condition, IsInverted] = Normal(Mark->Condition);
+                // Nothing is moved to where the last block is: until then, each condition would need a register.
+                if (At != std::exchange(Of, At))
+                    for (Value *Each : {Any, All})
+                        if (auto *Sum = dyn_cast_or_null<BinaryOperator>(Each))
+                            pin(Sum);
+                IRBuilder<> Here(Mark->Call);
+                Value *&Sum = IsInverted ? All : Any;
+                if (!Sum)
+                    Sum = Condition;
+                else if (IsInverted)
+                    Sum = Here.CreateAnd(Sum, Condition);
+                else
+                    Sum = Here.CreateOr(Sum, Condition);
+            }
+            auto [At, Last] = In.back();
+            IRBuilder<> Here(End[At]);
+            if (All)
+                All = Here.CreateNot(All);
+            Value *Condition = !Any ? All : !All ? Any : Here.CreateOr(Any, All);
+            for (auto [Group, Mark] : In)
+                Removed.insert(Mark);
+            Added.push_back({Each, Condition, End[At], Last->At});
+            At->push_back(&Added.back());
+        }
+        for (Group *Each : Run)
+            erase_if(*Each, [&](const Marked *Mark) { return Removed.contains(Mark); });
+        Removed.clear();
+    }
+    static void pin(Instruction *Sum) {
+        IRBuilder<>(Sum->getParent()->getTerminator()).CreateIntrinsic(Sum->getType()->getVoidTy(Sum->getContext()), Intrinsic::fake_use, {Sum});
+    }
+    static constexpr unsigned MinAccumulated = 3;
+    SmallPtrSet<const Marked *, 16> Removed;
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
     void moveBehindBranches() {
