@@ -749,6 +749,8 @@ public:
     void run() {
         if (All.empty())
             return;
+        if (F.getParent()->getTargetTriple().isAMDGCN())
+            joinCompares();
         if (Calls.mayEnd(F) || !findWaits())
             writeAllInPlace();
         else
@@ -789,6 +791,45 @@ private:
             if (Calls.mayWait(I) && !isInWaiting(I.getParent()))
                 Waits.push_back(&I);
         return true;
+    }
+
+    // Of a comparison and its opposite, the first one remains. Marks have a condition and its opposite, and each would be computed.
+    void joinCompares() {
+        DenseMap<std::pair<Value *, Value *>, SmallVector<CmpInst *>> Known;
+        for (DomTreeNode *Node : depth_first(Dominators.getRootNode()))
+            for (Instruction &I : make_early_inc_range(*Node->getBlock())) {
+                auto *Compare = dyn_cast<CmpInst>(&I);
+                if (!Compare || !Compare->getType()->isIntegerTy(1))
+                    continue;
+                auto &Same = Known[{Compare->getOperand(0), Compare->getOperand(1)}];
+                auto Found = find_if(Same, [&](CmpInst *Each) {
+                    return Each->getPredicate() == Compare->getInversePredicate() && Dominators.dominates(Each, Compare);
+                });
+                if (Found == Same.end()) {
+                    Same.push_back(Compare);
+                    continue;
+                }
+                Compare->replaceAllUsesWith(IRBuilder<>(Compare).CreateNot(*Found));
+                Compare->eraseFromParent();
+            }
+        // If the condition skips a block, LLVM would also compute the opposite, for entering the block.
+        for (BasicBlock &Block : F) {
+            auto *Branch = dyn_cast<CondBrInst>(Block.getTerminator());
+            if (!Branch || Branch->getSuccessor(1)->getSingleSuccessor() != Branch->getSuccessor(0))
+                continue;
+            auto *Compare = dyn_cast<CmpInst>(Branch->getCondition());
+            if (!Compare || Compare->hasOneUse())
+                continue;
+            IRBuilder<> Here(Compare);
+            Value *Opposite = Here.CreateCmp(Compare->getInversePredicate(), Compare->getOperand(0), Compare->getOperand(1));
+            Compare->replaceAllUsesWith(Here.CreateNot(Opposite));
+            Compare->eraseFromParent();
+            Branch->setCondition(Opposite);
+            Branch->swapSuccessors();
+        }
+        for (Marked &Each : All)
+            if (Each.Condition)
+                Each.Condition = Each.Call->getArgOperand(1);
     }
 
     // ---- In place: marks between which nothing may end or wait are written together.
@@ -1137,10 +1178,12 @@ private:
             for (auto [At, Mark] : In) {
                 auto [Condition, IsInverted] = Normal(Mark->Condition);
                 // Nothing is moved to where the last block is: until then, each condition would need a register.
-                if (At != std::exchange(Of, At))
+                if (At != Of) {
                     for (Value *Each : {Any, All})
-                        if (auto *Sum = dyn_cast_or_null<BinaryOperator>(Each))
+                        if (auto *Sum = dyn_cast_or_null<BinaryOperator>(Each); Sum && Sum->getParent() == Of->back()->Call->getParent())
                             pin(Sum);
+                    Of = At;
+                }
                 IRBuilder<> Here(Mark->Call);
                 Value *&Sum = IsInverted ? All : Any;
                 if (!Sum)
