@@ -25,6 +25,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
@@ -418,7 +419,7 @@ private:
             Stores.push_back(Each);
             append_range(Stores, Others.lookup(Each));
             if (!Known || Stores.size() > MaxStores) {
-                setInLoop(Before, Fresh);
+                setAny(Before, Fresh);
                 return;
             }
         }
@@ -427,20 +428,65 @@ private:
         IRBuilder<> Here(Before);
         for (auto [N, Each] : enumerate(Seen))
             if (!match(Each, m_Zero()))
-                clear(Here, Here.getInt32(N), Each);
+                clear(Here, wordAt(Here, Words, Here.getInt32(N)), Each);
     }
 
-    void clear(IRBuilder<> &Here, Value *N, Value *Bits) {
-        auto *Update = Here.CreateAtomicRMW(AtomicRMWInst::And, wordAt(Here, N), Here.CreateNot(Bits), Align(4),
-                                            AtomicOrdering::Monotonic, scope());
+    void clear(IRBuilder<> &Here, Value *At, Value *Bits) {
+        auto *Update =
+            Here.CreateAtomicRMW(AtomicRMWInst::And, At, Here.CreateNot(Bits), Align(4), AtomicOrdering::Monotonic, scope());
         // The GPU's own memory, where this is one instruction.
         for (const char *Kind : {"amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory"})
             Update->setMetadata(Kind, MDNode::get(F.getContext(), {}));
     }
 
-    Value *wordAt(IRBuilder<> &Here, Value *N) { return Here.CreateInBoundsGEP(Word, Words, N); }
+    Value *wordAt(IRBuilder<> &Here, Value *Words, Value *N) { return Here.CreateInBoundsGEP(Word, Words, N); }
 
     SyncScope::ID scope() { return F.getContext().getOrInsertSyncScopeID("agent"); }
+
+    // In a kernel by a call of a function that all kernels of the file share. A function would have to keep its return address.
+    void setAny(Instruction *Before, ArrayRef<Value *> Fresh) {
+        GlobalVariable *List = list();
+        Function *Routine = F.getCallingConv() == CallingConv::AMDGPU_KERNEL ? routine(Fresh.size()) : nullptr;
+        if (!Routine) {
+            setInLoop(Before, List, Words, Fresh);
+            return;
+        }
+        SmallVector<Value *> Arguments{List, Words};
+        append_range(Arguments, Fresh);
+        IRBuilder<>(Before).CreateCall(Routine, Arguments)->setConvergent();
+    }
+
+    // Null if functions for other GPUs use it.
+    Function *routine(unsigned Masks) {
+        Module &M = *F.getParent();
+        std::string Name = formatv("__devprof_set_flags{0}", Masks);
+        Attribute Target = F.getFnAttribute("target-features");
+        if (Function *Known = M.getFunction(Name))
+            return Known->getFnAttribute("target-features") == Target ? Known : nullptr;
+        SmallVector<Type *> Types(2 + Masks, Word);
+        Types[0] = PointerType::get(F.getContext(), ConstantMemory);
+        Types[1] = PointerType::get(F.getContext(), GlobalMemory);
+        auto *Routine = Function::Create(FunctionType::get(Type::getVoidTy(F.getContext()), Types, false),
+                                         GlobalValue::InternalLinkage, Name, M);
+        for (unsigned N : {0, 1})
+            Routine->addParamAttr(N, Attribute::InReg);
+        for (auto Kind : {Attribute::Convergent, Attribute::NoInline, Attribute::NoUnwind, Attribute::NoRecurse,
+                          Attribute::NoCallback, Attribute::WillReturn, Attribute::MustProgress})
+            Routine->addFnAttr(Kind);
+        for (const char *Kind : {"target-cpu", "target-features"})
+            if (Attribute Same = F.getFnAttribute(Kind); Same.isValid())
+                Routine->addFnAttr(Same);
+        // Kernels need not pass what it does not use.
+        for (const char *Kind :
+             {"dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "workgroup-id-x", "workgroup-id-y", "workgroup-id-z",
+              "workitem-id-x", "workitem-id-y", "workitem-id-z", "lds-kernel-id", "hostcall-ptr", "heap-ptr", "default-queue",
+              "completion-action", "multigrid-sync-arg", "flat-scratch-init", "cluster-id-x", "cluster-id-y", "cluster-id-z"})
+            Routine->addFnAttr((Twine("amdgpu-no-") + Kind).str());
+        auto *Return = ReturnInst::Create(F.getContext(), BasicBlock::Create(F.getContext(), "", Routine));
+        SmallVector<Value *> Arguments(make_pointer_range(Routine->args()));
+        setInLoop(Return, Arguments[0], Arguments[1], ArrayRef(Arguments).drop_front(2));
+        return Routine;
+    }
 
     // Mask by mask, of a mask the bits of one lane after another, of the lane bit by bit:
     //
@@ -452,10 +498,9 @@ private:
     //   flag:  remove the bit from first; bits, until there is none
     //          words[n] &= ~first; lanes
     //   next:  remove masks[0]; n += 1; mask, until there is none
-    void setInLoop(Instruction *Before, ArrayRef<Value *> Fresh) {
-        GlobalVariable *List = list();
+    void setInLoop(Instruction *Before, Value *List, Value *Words, ArrayRef<Value *> Fresh) {
         BasicBlock *Pre = Before->getParent(), *After = SplitBlock(Pre, Before);
-        auto Create = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, After); };
+        auto Create = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, After->getParent(), After); };
         BasicBlock *Mask = Create("devprof.mask"), *Lanes = Create("devprof.lanes"), *First = Create("devprof.first"),
                    *Bits = Create("devprof.bits"), *Flags = Create("devprof.flags"), *FlagEnd = Create("devprof.flag.end"),
                    *Stored = Create("devprof.stored"), *Next = Create("devprof.next");
@@ -476,7 +521,7 @@ private:
             Left.push_back(Fresh.front());
         }
         // Another wave may have set them since.
-        LoadInst *Current = Here.CreateAlignedLoad(Word, wordAt(Here, N), Align(4));
+        LoadInst *Current = Here.CreateAlignedLoad(Word, wordAt(Here, Words, N), Align(4));
         Current->setAtomic(AtomicOrdering::Monotonic, scope());
         Value *Missing = Here.CreateAnd(Left.front(), Current);
         Here.CreateBr(Lanes);
@@ -501,7 +546,7 @@ private:
         Here.SetInsertPoint(Flags);
         PHINode *At = Here.CreatePHI(Word, 2);
         At->addIncoming(Number, Bits);
-        Value *Entry = Here.CreateInBoundsGEP(List->getValueType()->getArrayElementType(), List, At);
+        Value *Entry = Here.CreateInBoundsGEP(ArrayType::get(Word, 2), List, At);
         auto Load = [&](unsigned Part) {
             return Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Entry, Part), Align(4));
         };
@@ -517,7 +562,7 @@ private:
         Here.CreateCondBr(Here.CreateICmpNE(Remaining, Here.getInt32(0)), Bits, Stored);
 
         Here.SetInsertPoint(Stored);
-        clear(Here, N, Of);
+        clear(Here, wordAt(Here, Words, N), Of);
         Here.CreateBr(Lanes);
 
         Here.SetInsertPoint(Next);
