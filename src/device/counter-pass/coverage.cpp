@@ -453,7 +453,10 @@ private:
         }
         SmallVector<Value *> Arguments{List, Words};
         append_range(Arguments, Fresh);
-        IRBuilder<>(Before).CreateCall(Routine, Arguments)->setConvergent();
+        CallInst *Call = IRBuilder<>(Before).CreateCall(Routine, Arguments);
+        Call->setConvergent();
+        for (unsigned N : {0, 1})
+            Call->addParamAttr(N, Attribute::InReg);
     }
 
     // Null if functions for other GPUs use it.
