@@ -87,7 +87,7 @@ __device__ void step(bool is, int &sum) {
 
 // The copies of a block: their conditions are joined if each iteration has all of them.
 // CHECK-DAG: _Z4stepbRi: [1, 1, 1]
-// CHECK-DAG: _Z6joinedPiii: [1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0]
+// CHECK-DAG: _Z6joinedPiii: [1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0]
 __global__ void joined(int *out, int first, int last) {
     int i = threadIdx.x, sum = 0;
 #pragma unroll
@@ -107,6 +107,19 @@ __global__ void joined(int *out, int first, int last) {
         if (x <= last)
             break;
     }
+    // The same with an outer loop instead.
+    for (int x = first;;)
+        for (;;) {
+            x--;
+            step(x == first - 5, sum);
+            step(x == first - 6, sum);
+            if (x > last)
+                break;
+            step(x == first + i + 1, sum);
+            if (x <= last)
+                goto end;
+        }
+end:
     out[i] = sum;
 }
 

@@ -9,10 +9,8 @@
 #include "updates.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -781,6 +779,9 @@ std::unique_ptr<Writer> Writer::create(Function &F, ArrayRef<Flag> Flags, const 
     return std::make_unique<BitWriter>(F, Flags, Others);
 }
 
+// Fewer conditions of a flag are a select each.
+constexpr unsigned MinJoined = 3;
+
 class FlagsOf {
 public:
     FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), Dominators(F), Loops(Dominators) {
@@ -857,6 +858,7 @@ private:
                     Same.push_back(Compare);
                     continue;
                 }
+                (*Found)->andIRFlags(Compare);
                 Compare->replaceAllUsesWith(IRBuilder<>(Compare).CreateNot(*Found));
                 Compare->eraseFromParent();
             }
@@ -939,7 +941,7 @@ private:
             for (auto &[Bit, Each] : Conditions)
                 if (is_contained(Each, nullptr))
                     Terms.push_back({nullptr, Bit});
-                else if (Each.size() < 3) // one select for each
+                else if (Each.size() < MinJoined)
                     for (Value *Condition : Each)
                         Terms.push_back({Condition, Bit});
                 else // of copies of a block, in unrolled loops
@@ -1030,12 +1032,12 @@ private:
                    !isSet(Setting, Each.Of, Block);
         });
         std::deque<Marked> Added;
-        bool Accumulates = Waits.empty() && F.getParent()->getTargetTriple().isAMDGCN();
-        if (Accumulates)
+        bool Joins = Waits.empty() && F.getParent()->getTargetTriple().isAMDGCN();
+        if (Joins)
             moveInFrontOfBranches(AtEnd, AtMark, Added);
         SetTogether Others = joined(Always, AtEnd, AtMark);
-        if (Accumulates)
-            accumulate(AtMark, Added);
+        if (Joins)
+            joinConditions(AtMark, Added);
 
         SmallVector<Flag> Tested = Always;
         for (auto &[Block, Flags] : AtEnd)
@@ -1125,10 +1127,10 @@ private:
                 });
                 if (!IsOther)
                     continue;
-                Each.back()->Call->moveBefore(Branch->getIterator());
-                if (N == 1)
-                    Condition = IRBuilder<>(Each.back()->Call).CreateNot(Condition);
                 CallInst *Call = Each.back()->Call;
+                Call->moveBefore(Branch->getIterator());
+                if (N == 1)
+                    Condition = IRBuilder<>(Call).CreateNot(Condition);
                 for (const Flag &Of : std::exchange(Found->second, {})) {
                     Added.push_back({Of, Condition, Call, Block});
                     Each.push_back(&Added.back());
@@ -1138,17 +1140,12 @@ private:
         AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
     }
 
-    // The conditions of a flag in blocks that are entered together are joined, one by one.
-    void accumulate(SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
-        ReversePostOrderTraversal<Function *> Order(&F);
-        if (containsIrreducibleCFG<BasicBlock *>(Order, Loops))
-            return;
+    // The conditions of a flag in blocks that the same lanes enter one after the other are joined, one by one.
+    void joinConditions(SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
         PostDominatorTree PostDominators(F);
         DenseMap<BasicBlock *, Group *> GroupIn;
         for (Group &Each : AtMark)
-            if (!Each.empty())
-                GroupIn[Each.back()->Call->getParent()] = &Each;
-        // Blocks that are entered one after the other, in the same iteration of a loop.
+            GroupIn[Each.back()->Call->getParent()] = &Each;
         DenseMap<BasicBlock *, unsigned> RunOf;
         std::vector<SmallVector<Group *>> Runs;
         for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
@@ -1156,110 +1153,75 @@ private:
             Group *Of = GroupIn.lookup(Block);
             if (!Of)
                 continue;
-            Loop *Inside = Loops.getLoopFor(Block);
-            SmallVector<BasicBlock *> Latches;
-            if (Inside)
-                Inside->getLoopLatches(Latches);
-            bool IsInEach = all_of(Latches, [&](BasicBlock *Latch) { return Dominators.dominates(Block, Latch); });
-            DomTreeNode *Up = IsInEach ? Node->getIDom() : nullptr;
-            while (Up && !(GroupIn.contains(Up->getBlock()) && Loops.getLoopFor(Up->getBlock()) == Inside &&
+            DomTreeNode *Up = Node->getIDom();
+            while (Up && !(GroupIn.contains(Up->getBlock()) && Loops.getLoopFor(Up->getBlock()) == Loops.getLoopFor(Block) &&
                            PostDominators.dominates(Block, Up->getBlock())))
                 Up = Up->getIDom();
-            if (Up) {
+            if (Up && !isRepeatedWithout(Up->getBlock(), Block)) {
                 RunOf[Block] = RunOf[Up->getBlock()];
-                Runs[RunOf[Block]].push_back(Of);
             } else {
                 RunOf[Block] = Runs.size();
-                Runs.push_back({Of});
+                Runs.emplace_back();
             }
+            Runs[RunOf[Block]].push_back(Of);
         }
         for (auto &Run : Runs)
-            accumulate(Run, Added);
+            joinConditions(Run, Added);
         erase_if(AtMark, [](const Group &Each) { return Each.empty(); });
     }
 
-    void accumulate(ArrayRef<Group *> Run, std::deque<Marked> &Added) {
-        MapVector<Flag, SmallVector<std::pair<Group *, const Marked *>>> Of;
-        for (Group *Each : Run)
-            for (const Marked *Mark : *Each)
-                Of[Mark->Of].push_back({Each, Mark});
-        // Conditions and their opposites are one, the first of them.
-        DenseMap<Value *, std::pair<Value *, bool>> Cache;
-        DenseMap<std::pair<Value *, Value *>, SmallVector<CmpInst *>> Compares;
-        auto Normal = [&](Value *Condition) {
-            auto [At, IsNew] = Cache.try_emplace(Condition, Condition, false);
-            if (!IsNew)
-                return At->second;
-            bool IsInverted = false;
-            Value *Inner;
-            if (match(Condition, m_Not(m_Value(Inner)))) {
-                Condition = Inner;
-                IsInverted = true;
-            }
-            if (auto *Compare = dyn_cast<CmpInst>(Condition)) {
-                auto &Same = Compares[{Compare->getOperand(0), Compare->getOperand(1)}];
-                auto Found = find_if(Same, [&](CmpInst *Each) {
-                    return Each->getPredicate() == Compare->getPredicate() ||
-                           Each->getPredicate() == Compare->getInversePredicate();
-                });
-                if (Found == Same.end())
-                    Same.push_back(Compare);
-                else {
-                    IsInverted ^= (*Found)->getPredicate() != Compare->getPredicate();
-                    Condition = *Found;
-                }
-            }
-            return At->second = {Condition, IsInverted};
-        };
-        for (Group *Each : Run)
-            for (const Marked *Mark : *Each)
-                if (Mark->Condition)
-                    Normal(Mark->Condition);
+    // Whether a lane may enter the block again before it enters the next one.
+    static bool isRepeatedWithout(BasicBlock *Block, BasicBlock *Next) {
+        SmallPtrSet<BasicBlock *, 16> Found{Next};
+        SmallVector<BasicBlock *> Left(successors(Block));
+        while (!Left.empty())
+            if (BasicBlock *Each = Left.pop_back_val(); Found.insert(Each).second)
+                append_range(Left, successors(Each));
+        return Found.contains(Block);
+    }
+
+    void joinConditions(ArrayRef<Group *> Run, std::deque<Marked> &Added) {
+        MapVector<Flag, SmallVector<std::pair<Group *, const Marked *>>> Marks;
         DenseMap<Group *, CallInst *> End;
-        for (Group *Each : Run)
+        for (Group *Each : Run) {
             End[Each] = Each->back()->Call;
-        for (auto &[Each, In] : Of) {
-            if (In.size() < MinAccumulated || any_of(In, [](auto &Mark) { return !Mark.second->Condition; }))
+            for (const Marked *Mark : *Each)
+                Marks[Mark->Of].push_back({Each, Mark});
+        }
+        SmallPtrSet<const Marked *, 16> Joined;
+        for (auto &[Of, All] : Marks) {
+            if (All.size() < MinJoined)
                 continue;
-            Value *Any = nullptr, *All = nullptr;
-            Group *Of = In.front().first;
-            for (auto [At, Mark] : In) {
-                auto [Condition, IsInverted] = Normal(Mark->Condition);
-                // Nothing is moved to where the last block is: until then, each condition would need a register.
-                if (At != Of) {
-                    for (Value *Each : {Any, All})
-                        if (auto *Sum = dyn_cast_or_null<BinaryOperator>(Each); Sum && Sum->getParent() == Of->back()->Call->getParent())
-                            pin(Sum);
-                    Of = At;
-                }
+            // Of the conditions, and of what is inverted in others.
+            Value *Or = nullptr, *And = nullptr;
+            BasicBlock *Block = nullptr;
+            for (auto [In, Mark] : All) {
+                Joined.insert(Mark);
+                if (BasicBlock *Last = std::exchange(Block, Mark->Call->getParent()); Last && Last != Block)
+                    for (Value *Each : {Or, And})
+                        if (isa_and_nonnull<BinaryOperator>(Each) && cast<Instruction>(Each)->getParent() == Last)
+                            keepIn(*Last, Each);
                 IRBuilder<> Here(Mark->Call);
-                Value *&Sum = IsInverted ? All : Any;
-                if (!Sum)
-                    Sum = Condition;
-                else if (IsInverted)
-                    Sum = Here.CreateAnd(Sum, Condition);
+                if (Value *Inverted; match(Mark->Condition, m_Not(m_Value(Inverted))))
+                    And = And ? Here.CreateAnd(And, Inverted) : Inverted;
                 else
-                    Sum = Here.CreateOr(Sum, Condition);
+                    Or = Or ? Here.CreateOr(Or, Mark->Condition) : Mark->Condition;
             }
-            auto [At, Last] = In.back();
-            IRBuilder<> Here(End[At]);
-            if (All)
-                All = Here.CreateNot(All);
-            Value *Condition = !Any ? All : !All ? Any : Here.CreateOr(Any, All);
-            for (auto [Group, Mark] : In)
-                Removed.insert(Mark);
-            Added.push_back({Each, Condition, End[At], Last->At});
-            At->push_back(&Added.back());
+            Group *In = All.back().first;
+            IRBuilder<> Here(End[In]);
+            if (And)
+                Or = Or ? Here.CreateOr(Or, Here.CreateNot(And)) : Here.CreateNot(And);
+            Added.push_back({Of, Or, End[In], Block});
+            In->push_back(&Added.back());
         }
         for (Group *Each : Run)
-            erase_if(*Each, [&](const Marked *Mark) { return Removed.contains(Mark); });
-        Removed.clear();
+            erase_if(*Each, [&](const Marked *Mark) { return Joined.contains(Mark); });
     }
-    static void pin(Instruction *Sum) {
-        IRBuilder<>(Sum->getParent()->getTerminator()).CreateIntrinsic(Sum->getType()->getVoidTy(Sum->getContext()), Intrinsic::fake_use, {Sum});
+
+    // Without this, LLVM would move what joins conditions to the last block, and each condition would need a register until then.
+    void keepIn(BasicBlock &Block, Value *Joined) {
+        IRBuilder<>(Block.getTerminator()).CreateIntrinsic(Type::getVoidTy(F.getContext()), Intrinsic::fake_use, {Joined});
     }
-    static constexpr unsigned MinAccumulated = 3;
-    SmallPtrSet<const Marked *, 16> Removed;
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
     void moveBehindBranches() {
