@@ -13,7 +13,6 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
-#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -166,26 +165,10 @@ struct MoveMarks : PassInfoMixin<MoveMarks> {
             CallInst *Call = markIn(I);
             Call->setArgOperand(1, Here.CreateLogicalAnd(Goes, Call->getArgOperand(1)));
         };
-        bool MovesChains = F.getParent()->getTargetTriple().isAMDGCN();
-        // Registers that are parts of others cost nothing, and what only marks need stays.
-        auto &Costs = Analyses.getResult<TargetIRAnalysis>(F);
-        auto IsFree = [&](Instruction &I) {
-            return MovesChains && (isOnlyForMarks(I, 4) ||
-                                   (isa<ExtractElementInst, InsertElementInst, ShuffleVectorInst>(I) &&
-                                    Costs.getInstructionCost(&I, TargetTransformInfo::TCK_SizeAndLatency) == 0));
-        };
-        bool Changed = moveBeforeBranches(F, Analyses, IsMark, SetCondition, MovesChains, IsFree);
+        bool Changed = moveBeforeBranches(F, Analyses, IsMark, SetCondition);
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
-
-private:
-    static bool isOnlyForMarks(Instruction &I, unsigned Depth) {
-        return I.getType()->isIntegerTy(1) && Depth > 0 && all_of(I.users(), [&](User *Each) {
-                   auto *By = cast<Instruction>(Each);
-                   return markIn(*By) || isOnlyForMarks(*By, Depth - 1);
-               });
-    }
 };
 
 // ---- Which functions may not keep flags in registers.

@@ -37,37 +37,29 @@ constexpr unsigned MaxOthers = 4;
 using IsUpdate = llvm::function_ref<bool(llvm::Instruction &)>;
 
 // Whether the block can be moved in front of the branch: it has updates, and what else it does may be done without need.
-// `IsFree`: instructions that do not count.
-inline bool isMovable(llvm::BasicBlock &Block, llvm::CondBrInst &Branch, IsUpdate Is, IsUpdate IsFree) {
+inline bool isMovable(llvm::BasicBlock &Block, llvm::CondBrInst &Branch, IsUpdate Is) {
     unsigned Updates = 0, Others = 0;
     for (llvm::Instruction &I : Block) {
         if (I.isTerminator() || I.isDebugOrPseudoInst())
             continue;
         if (Is(I))
             ++Updates;
-        else if (llvm::isa<llvm::PHINode>(I) || !llvm::isSafeToSpeculativelyExecute(&I, &Branch) ||
-                 (!IsFree(I) && ++Others > MaxOthers))
+        else if (llvm::isa<llvm::PHINode>(I) || ++Others > MaxOthers || !llvm::isSafeToSpeculativelyExecute(&I, &Branch))
             return false;
     }
     return Updates != 0;
 }
 
 // Moves blocks that a branch may skip, and that have updates and little else, in front of the branch, from where LLVM can make a
-// select of it. `SetCondition` makes a moved update depend on a condition. `MovesChains`: what is in front of the second branch of
-// `a && b` is moved, too, so that LLVM can make one branch of both.
+// select of it. `SetCondition` makes a moved update depend on a condition.
 inline bool moveBeforeBranches(llvm::Function &F, llvm::FunctionAnalysisManager &Analyses, IsUpdate Is,
-                               llvm::function_ref<void(llvm::Instruction &, llvm::Value *)> SetCondition,
-                               bool MovesChains = false, IsUpdate IsFree = [](llvm::Instruction &) { return false; }) {
+                               llvm::function_ref<void(llvm::Instruction &, llvm::Value *)> SetCondition) {
     bool Changed = false;
     for (llvm::BasicBlock &Block : F) {
         llvm::BasicBlock *Before = Block.getSinglePredecessor();
         auto *Branch = Before ? llvm::dyn_cast<llvm::CondBrInst>(Before->getTerminator()) : nullptr;
-        if (!Branch || Before == &Block || Branch->getSuccessor(0) == Branch->getSuccessor(1))
-            continue;
-        llvm::BasicBlock *Other = Branch->getSuccessor(Branch->getSuccessor(0) == &Block ? 1 : 0);
-        bool IsSecond = MovesChains && llvm::isa<llvm::CondBrInst>(Block.getTerminator()) &&
-                        llvm::is_contained(llvm::successors(&Block), Other);
-        if (!(IsSecond || llvm::isa<llvm::UncondBrInst>(Block.getTerminator())) || !isMovable(Block, *Branch, Is, IsFree))
+        if (!Branch || Before == &Block || Branch->getSuccessor(0) == Branch->getSuccessor(1) ||
+            !llvm::isa<llvm::UncondBrInst>(Block.getTerminator()) || !isMovable(Block, *Branch, Is))
             continue;
         // Lanes leave a loop one after another, and count together behind it. (Moving instructions changes no loop.)
         llvm::LoopInfo &Loops = Analyses.getResult<llvm::LoopAnalysis>(F);
