@@ -16,12 +16,13 @@
 // REDEFINE: %{options} = -O3 -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64
 // RUN: %{same}
 //
-// A function has one test and a loop with the stores at its end. A function of one block tests where it starts, and flags of blocks
-// that may be followed by a trap are stored where LLVM stores them. No flag is loaded.
+// A function has one test at its end, and behind it a loop with the stores, or a kernel the call of a function with the loop. A
+// function of one block tests where it starts, and flags of blocks that may be followed by a trap are stored where LLVM stores them.
+// No flag is loaded.
 // RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -S -emit-llvm -o - | FileCheck %s --check-prefix=IR
 #include "check.h"
 
-// CHECK: _Z10divergencePi: [1, 1, 0, 1, 1]
+// CHECK-DAG: _Z10divergencePi: [1, 1, 0, 1, 1]
 // The second branch is entered with no active lane, and LLVM may execute it.
 __global__ void divergence(int *out) {
     int i = threadIdx.x, x = i;
@@ -37,11 +38,7 @@ __global__ void divergence(int *out) {
 // IR-LABEL: define {{.*}} @_Z6leavesPii(
 // IR:       load i32, ptr addrspace(1) @[[LEAVES:__devprof_missing[.0-9]*]],
 // IR-NOT:   {{store i8|@__profc_}}
-// IR:       load atomic i32, ptr addrspace(1) @[[LEAVES]] syncscope("agent") monotonic
-// IR-NOT:   {{store i8|@__profc_}}
-// IR:       @llvm.cttz
-// IR:       store i8
-// IR:       atomicrmw and ptr addrspace(1) @[[LEAVES]],
+// IR:       call void @__devprof_set_flags1(ptr addrspace(4) inreg @{{[^,]*}}, ptr addrspace(1) inreg @[[LEAVES]], i32
 // IR-NOT:   {{store i8|@__profc_}}
 // IR:       ret void
 __global__ void leaves(int *out, int n) {
@@ -83,6 +80,49 @@ __global__ void calls(int *out) {
     out[i] += recurse(i % 6);
 }
 
+__device__ void step(bool is, int &sum) {
+    if (is)
+        sum++;
+}
+
+// The copies of a block: their conditions are joined if each iteration has all of them.
+// CHECK-DAG: _Z4stepbRi: [1, 1, 1]
+// CHECK-DAG: _Z6joinedPiii: [1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0]
+__global__ void joined(int *out, int first, int last) {
+    int i = threadIdx.x, sum = 0;
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        if (i + k * 8 < first)
+            sum += out[i + k];
+    for (int x = first;;) {
+        x--;
+        step(x == first - 3, sum);
+        step(x == first - 4, sum);
+        if (x > last)
+            continue;
+        // Only after the last iteration, where the conditions above are false.
+        step(x == first + i + 1, sum);
+        if (i > 1000)
+            out[3] = 1;
+        if (x <= last)
+            break;
+    }
+    // The same with an outer loop instead.
+    for (int x = first;;)
+        for (;;) {
+            x--;
+            step(x == first - 5, sum);
+            step(x == first - 6, sum);
+            if (x > last)
+                break;
+            step(x == first + i + 1, sum);
+            if (x <= last)
+                goto end;
+        }
+end:
+    out[i] = sum;
+}
+
 [[noreturn]] __device__ __attribute__((noinline)) void finish(int *out) {
     if (threadIdx.x % 2)
         out[0] = 1;
@@ -113,7 +153,7 @@ __global__ void waits(int *out) {
 }
 
 // The first branch is of other lanes than the trap. Which lanes execute the code behind the trap is not defined.
-// CHECK:      _Z5trapsPi: [1, 1, 1, {{.}}, 1, {{.}}, {{.}}]
+// CHECK-DAG:  _Z5trapsPi: [1, 1, 1, {{.}}, 1, {{.}}, {{.}}]
 // IR-LABEL:  define {{.*}} @_Z5trapsPi(
 // IR:         store i8
 // IR:         atomicrmw and
@@ -129,6 +169,16 @@ __global__ void traps(int *out) {
         out[26] = 3;
 }
 
+// The call of `leaves`. It knows no flags.
+// IR-LABEL: define internal void @__devprof_set_flags1(ptr addrspace(4) inreg %0, ptr addrspace(1) inreg %1, i32 %2)
+// IR-NOT:   {{store i8|@__profc_}}
+// IR:       load atomic i32, ptr addrspace(1) %1 syncscope("agent") monotonic
+// IR-NOT:   {{store i8|@__profc_}}
+// IR:       @llvm.cttz
+// IR:       store i8
+// IR:       atomicrmw and ptr addrspace(1) %1,
+// IR:       ret void
+
 int main() {
     int *out = device_ints(128);
     CHECK(hipMemset(out, 0, 512));
@@ -136,6 +186,7 @@ int main() {
     leaves<<<1, 64>>>(out, 50);
     one<<<1, 64>>>(out);
     calls<<<1, 64>>>(out);
+    joined<<<1, 64>>>(out, 30, 10);
     ends<<<1, 64>>>(out);
     waits<<<1, 128>>>(out);
     CHECK(hipDeviceSynchronize());

@@ -24,6 +24,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
@@ -31,6 +32,7 @@
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -495,7 +497,7 @@ private:
             Stores.push_back(Each);
             append_range(Stores, Others.lookup(Each));
             if (!Known || Stores.size() > MaxStores) {
-                setInLoop(Before, Fresh);
+                setAny(Before, Fresh);
                 return;
             }
         }
@@ -504,16 +506,62 @@ private:
         IRBuilder<> Here(Before);
         for (auto [N, Each] : enumerate(Seen))
             if (!match(Each, m_Zero()))
-                clear(Here, Here.getInt32(N), Each);
+                clear(Here, wordAt(Here, Words, Here.getInt32(N)), Each);
     }
 
-    void clear(IRBuilder<> &Here, Value *N, Value *Bits) {
-        updateAtomically(Here, AtomicRMWInst::And, wordAt(Here, N), Here.CreateNot(Bits));
+    void clear(IRBuilder<> &Here, Value *At, Value *Bits) {
+        updateAtomically(Here, AtomicRMWInst::And, At, Here.CreateNot(Bits));
     }
 
-    Value *wordAt(IRBuilder<> &Here, Value *N) { return Here.CreateInBoundsGEP(Word, Words, N); }
+    Value *wordAt(IRBuilder<> &Here, Value *Words, Value *N) { return Here.CreateInBoundsGEP(Word, Words, N); }
 
-    SyncScope::ID scope() { return F.getContext().getOrInsertSyncScopeID("agent"); }
+    // In a kernel by a call of a function that all kernels of the file share. A function would have to keep its return address.
+    void setAny(Instruction *Before, ArrayRef<Value *> Fresh) {
+        GlobalVariable *List = list();
+        Function *Routine = F.getCallingConv() == CallingConv::AMDGPU_KERNEL ? routine(Fresh.size()) : nullptr;
+        if (!Routine) {
+            setInLoop(Before, List, Words, Fresh);
+            return;
+        }
+        SmallVector<Value *> Arguments{List, Words};
+        append_range(Arguments, Fresh);
+        CallInst *Call = IRBuilder<>(Before).CreateCall(Routine, Arguments);
+        Call->setConvergent();
+        for (unsigned N : {0, 1})
+            Call->addParamAttr(N, Attribute::InReg);
+    }
+
+    // Null if functions for other GPUs use it.
+    Function *routine(unsigned Masks) {
+        Module &M = *F.getParent();
+        std::string Name = formatv("__devprof_set_flags{0}", Masks);
+        Attribute Target = F.getFnAttribute("target-features");
+        if (Function *Known = M.getFunction(Name))
+            return Known->getFnAttribute("target-features") == Target ? Known : nullptr;
+        SmallVector<Type *> Types(2 + Masks, Word);
+        Types[0] = PointerType::get(F.getContext(), ConstantMemory);
+        Types[1] = PointerType::get(F.getContext(), GlobalMemory);
+        auto *Routine = Function::Create(FunctionType::get(Type::getVoidTy(F.getContext()), Types, false),
+                                         GlobalValue::InternalLinkage, Name, M);
+        for (unsigned N : {0, 1})
+            Routine->addParamAttr(N, Attribute::InReg);
+        for (auto Kind : {Attribute::Convergent, Attribute::NoInline, Attribute::NoUnwind, Attribute::NoRecurse,
+                          Attribute::NoCallback, Attribute::WillReturn, Attribute::MustProgress})
+            Routine->addFnAttr(Kind);
+        for (const char *Kind : {"target-cpu", "target-features"})
+            if (Attribute Same = F.getFnAttribute(Kind); Same.isValid())
+                Routine->addFnAttr(Same);
+        // Kernels need not pass what it does not use.
+        for (const char *Kind :
+             {"dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "workgroup-id-x", "workgroup-id-y", "workgroup-id-z",
+              "workitem-id-x", "workitem-id-y", "workitem-id-z", "lds-kernel-id", "hostcall-ptr", "heap-ptr", "default-queue",
+              "completion-action", "multigrid-sync-arg", "flat-scratch-init", "cluster-id-x", "cluster-id-y", "cluster-id-z"})
+            Routine->addFnAttr((Twine("amdgpu-no-") + Kind).str());
+        auto *Return = ReturnInst::Create(F.getContext(), BasicBlock::Create(F.getContext(), "", Routine));
+        SmallVector<Value *> Arguments(make_pointer_range(Routine->args()));
+        setInLoop(Return, Arguments[0], Arguments[1], ArrayRef(Arguments).drop_front(2));
+        return Routine;
+    }
 
     // Mask by mask, of a mask the bits of one lane after another, of the lane bit by bit:
     //
@@ -525,10 +573,9 @@ private:
     //   flag:  remove the bit from first; bits, until there is none
     //          words[n] &= ~first; lanes
     //   next:  remove masks[0]; n += 1; mask, until there is none
-    void setInLoop(Instruction *Before, ArrayRef<Value *> Fresh) {
-        GlobalVariable *List = list();
+    void setInLoop(Instruction *Before, Value *List, Value *Words, ArrayRef<Value *> Fresh) {
         BasicBlock *Pre = Before->getParent(), *After = SplitBlock(Pre, Before);
-        auto Create = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, &F, After); };
+        auto Create = [&](const char *Name) { return BasicBlock::Create(F.getContext(), Name, After->getParent(), After); };
         BasicBlock *Mask = Create("devprof.mask"), *Lanes = Create("devprof.lanes"), *First = Create("devprof.first"),
                    *Bits = Create("devprof.bits"), *Flags = Create("devprof.flags"), *FlagEnd = Create("devprof.flag.end"),
                    *Stored = Create("devprof.stored"), *Next = Create("devprof.next");
@@ -549,7 +596,7 @@ private:
             Left.push_back(Fresh.front());
         }
         // Another wave may have set them since.
-        LoadInst *Current = Here.CreateAlignedLoad(Word, wordAt(Here, N), Align(4));
+        LoadInst *Current = Here.CreateAlignedLoad(Word, wordAt(Here, Words, N), Align(4));
         Current->setAtomic(AtomicOrdering::Monotonic, scope());
         Value *Missing = Here.CreateAnd(Left.front(), Current);
         Here.CreateBr(Lanes);
@@ -574,7 +621,7 @@ private:
         Here.SetInsertPoint(Flags);
         PHINode *At = Here.CreatePHI(Word, 2);
         At->addIncoming(Number, Bits);
-        Value *Entry = Here.CreateInBoundsGEP(List->getValueType()->getArrayElementType(), List, At);
+        Value *Entry = Here.CreateInBoundsGEP(ArrayType::get(Word, 2), List, At);
         auto Load = [&](unsigned Part) {
             return Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Entry, Part), Align(4));
         };
@@ -590,7 +637,7 @@ private:
         Here.CreateCondBr(Here.CreateICmpNE(Remaining, Here.getInt32(0)), Bits, Stored);
 
         Here.SetInsertPoint(Stored);
-        clear(Here, N, Of);
+        clear(Here, wordAt(Here, Words, N), Of);
         Here.CreateBr(Lanes);
 
         Here.SetInsertPoint(Next);
@@ -967,6 +1014,9 @@ private:
     }
 };
 
+// Fewer conditions of a flag are a select each.
+constexpr unsigned MinJoined = 3;
+
 class FlagsOf {
 public:
     FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), Dominators(F), Loops(Dominators), Decisions(F) {
@@ -983,6 +1033,8 @@ public:
     bool empty() const { return All.empty() && Decisions.empty(); }
 
     void run() {
+        if (!All.empty() && F.getParent()->getTargetTriple().isAMDGCN())
+            joinCompares();
         SmallVector<Instruction *> Ends;
         for (BasicBlock &Block : F)
             if (isa<ReturnInst>(Block.getTerminator()))
@@ -1037,6 +1089,46 @@ private:
             if (Calls.mayWait(I) && !isInWaiting(I.getParent()))
                 Waits.push_back(&I);
         return true;
+    }
+
+    // Of a comparison and its opposite, the first one remains. Marks have a condition and its opposite, and each would be computed.
+    void joinCompares() {
+        DenseMap<std::pair<Value *, Value *>, SmallVector<CmpInst *>> Known;
+        for (DomTreeNode *Node : depth_first(Dominators.getRootNode()))
+            for (Instruction &I : make_early_inc_range(*Node->getBlock())) {
+                auto *Compare = dyn_cast<CmpInst>(&I);
+                if (!Compare || !Compare->getType()->isIntegerTy(1))
+                    continue;
+                auto &Same = Known[{Compare->getOperand(0), Compare->getOperand(1)}];
+                auto Found = find_if(Same, [&](CmpInst *Each) {
+                    return Each->getPredicate() == Compare->getInversePredicate() && Dominators.dominates(Each, Compare);
+                });
+                if (Found == Same.end()) {
+                    Same.push_back(Compare);
+                    continue;
+                }
+                (*Found)->andIRFlags(Compare);
+                Compare->replaceAllUsesWith(IRBuilder<>(Compare).CreateNot(*Found));
+                Compare->eraseFromParent();
+            }
+        // If the condition skips a block, LLVM would also compute the opposite, for entering the block.
+        for (BasicBlock &Block : F) {
+            auto *Branch = dyn_cast<CondBrInst>(Block.getTerminator());
+            if (!Branch || Branch->getSuccessor(1)->getSingleSuccessor() != Branch->getSuccessor(0))
+                continue;
+            auto *Compare = dyn_cast<CmpInst>(Branch->getCondition());
+            if (!Compare || Compare->hasOneUse())
+                continue;
+            IRBuilder<> Here(Compare);
+            Value *Opposite = Here.CreateCmp(Compare->getInversePredicate(), Compare->getOperand(0), Compare->getOperand(1));
+            Compare->replaceAllUsesWith(Here.CreateNot(Opposite));
+            Compare->eraseFromParent();
+            Branch->setCondition(Opposite);
+            Branch->swapSuccessors();
+        }
+        for (Marked &Each : All)
+            if (Each.Condition)
+                Each.Condition = Each.Call->getArgOperand(1);
     }
 
     // ---- In place: marks between which nothing may end or wait are written together.
@@ -1098,7 +1190,7 @@ private:
             for (auto &[Bit, Each] : Conditions)
                 if (is_contained(Each, nullptr))
                     Terms.push_back({nullptr, Bit});
-                else if (Each.size() < 3) // one select for each
+                else if (Each.size() < MinJoined)
                     for (Value *Condition : Each)
                         Terms.push_back({Condition, Bit});
                 else // of copies of a block, in unrolled loops
@@ -1184,7 +1276,13 @@ private:
             return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Block) &&
                    !isSet(Setting, Each.Of, Block);
         });
+        std::deque<Marked> Added;
+        bool Joins = Waits.empty() && F.getParent()->getTargetTriple().isAMDGCN();
+        if (Joins)
+            moveInFrontOfBranches(AtEnd, AtMark, Added);
         SetTogether Others = joined(Always, AtEnd, AtMark);
+        if (Joins)
+            joinConditions(AtMark, Added);
 
         SmallVector<Flag> Tested = Always;
         for (auto &[Block, Flags] : AtEnd)
@@ -1253,6 +1351,121 @@ private:
         constexpr unsigned Most = 7;
         if (L && F.getParent()->getTargetTriple().isNVPTX())
             addStringMetadataToLoop(L, "llvm.loop.peeled.count", Most);
+    }
+
+    // If one of the two blocks behind a branch has a mark in front of the branch, the flags of the other one are set there, too.
+    void moveInFrontOfBranches(FlagsAt &AtEnd, SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
+        for (Group &Each : AtMark) {
+            BasicBlock *Block = Each.back()->Call->getParent();
+            auto *Branch = dyn_cast<CondBrInst>(Block->getTerminator());
+            if (!Branch || Branch->getSuccessor(0) == Branch->getSuccessor(1))
+                continue;
+            for (unsigned N : {0, 1}) {
+                BasicBlock *Behind = Branch->getSuccessor(N);
+                auto Found = AtEnd.find(Behind);
+                if (Found == AtEnd.end() || Behind->getSinglePredecessor() != Block ||
+                    Loops.getLoopFor(Behind) != Loops.getLoopFor(Block))
+                    continue;
+                Value *Condition = Branch->getCondition();
+                bool IsOther = any_of(Each, [&](const Marked *Mark) {
+                    return Mark->Condition && (N == 0 ? areOpposite(Mark->Condition, Condition) : Mark->Condition == Condition);
+                });
+                if (!IsOther)
+                    continue;
+                CallInst *Call = Each.back()->Call;
+                Call->moveBefore(Branch->getIterator());
+                if (N == 1)
+                    Condition = IRBuilder<>(Call).CreateNot(Condition);
+                for (const Flag &Of : std::exchange(Found->second, {})) {
+                    Added.push_back({Of, Condition, Call, Block});
+                    Each.push_back(&Added.back());
+                }
+            }
+        }
+        AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
+    }
+
+    // The conditions of a flag in blocks that the same lanes enter one after the other are joined, one by one.
+    void joinConditions(SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
+        PostDominatorTree PostDominators(F);
+        DenseMap<BasicBlock *, Group *> GroupIn;
+        for (Group &Each : AtMark)
+            GroupIn[Each.back()->Call->getParent()] = &Each;
+        DenseMap<BasicBlock *, unsigned> RunOf;
+        std::vector<SmallVector<Group *>> Runs;
+        for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
+            BasicBlock *Block = Node->getBlock();
+            Group *Of = GroupIn.lookup(Block);
+            if (!Of)
+                continue;
+            DomTreeNode *Up = Node->getIDom();
+            while (Up && !(GroupIn.contains(Up->getBlock()) && Loops.getLoopFor(Up->getBlock()) == Loops.getLoopFor(Block) &&
+                           PostDominators.dominates(Block, Up->getBlock())))
+                Up = Up->getIDom();
+            if (Up && !isRepeatedWithout(Up->getBlock(), Block)) {
+                RunOf[Block] = RunOf[Up->getBlock()];
+            } else {
+                RunOf[Block] = Runs.size();
+                Runs.emplace_back();
+            }
+            Runs[RunOf[Block]].push_back(Of);
+        }
+        for (auto &Run : Runs)
+            joinConditions(Run, Added);
+        erase_if(AtMark, [](const Group &Each) { return Each.empty(); });
+    }
+
+    // Whether a lane may enter the block again before it enters the next one.
+    static bool isRepeatedWithout(BasicBlock *Block, BasicBlock *Next) {
+        SmallPtrSet<BasicBlock *, 16> Found{Next};
+        SmallVector<BasicBlock *> Left(successors(Block));
+        while (!Left.empty())
+            if (BasicBlock *Each = Left.pop_back_val(); Found.insert(Each).second)
+                append_range(Left, successors(Each));
+        return Found.contains(Block);
+    }
+
+    void joinConditions(ArrayRef<Group *> Run, std::deque<Marked> &Added) {
+        MapVector<Flag, SmallVector<std::pair<Group *, const Marked *>>> Marks;
+        DenseMap<Group *, CallInst *> End;
+        for (Group *Each : Run) {
+            End[Each] = Each->back()->Call;
+            for (const Marked *Mark : *Each)
+                Marks[Mark->Of].push_back({Each, Mark});
+        }
+        SmallPtrSet<const Marked *, 16> Joined;
+        for (auto &[Of, All] : Marks) {
+            if (All.size() < MinJoined)
+                continue;
+            // Of the conditions, and of what is inverted in others.
+            Value *Or = nullptr, *And = nullptr;
+            BasicBlock *Block = nullptr;
+            for (auto [In, Mark] : All) {
+                Joined.insert(Mark);
+                if (BasicBlock *Last = std::exchange(Block, Mark->Call->getParent()); Last && Last != Block)
+                    for (Value *Each : {Or, And})
+                        if (isa_and_nonnull<BinaryOperator>(Each) && cast<Instruction>(Each)->getParent() == Last)
+                            keepIn(*Last, Each);
+                IRBuilder<> Here(Mark->Call);
+                if (Value *Inverted; match(Mark->Condition, m_Not(m_Value(Inverted))))
+                    And = And ? Here.CreateAnd(And, Inverted) : Inverted;
+                else
+                    Or = Or ? Here.CreateOr(Or, Mark->Condition) : Mark->Condition;
+            }
+            Group *In = All.back().first;
+            IRBuilder<> Here(End[In]);
+            if (And)
+                Or = Or ? Here.CreateOr(Or, Here.CreateNot(And)) : Here.CreateNot(And);
+            Added.push_back({Of, Or, End[In], Block});
+            In->push_back(&Added.back());
+        }
+        for (Group *Each : Run)
+            erase_if(*Each, [&](const Marked *Mark) { return Joined.contains(Mark); });
+    }
+
+    // Without this, LLVM would move what joins conditions to the last block, and each condition would need a register until then.
+    void keepIn(BasicBlock &Block, Value *Joined) {
+        IRBuilder<>(Block.getTerminator()).CreateIntrinsic(Type::getVoidTy(F.getContext()), Intrinsic::fake_use, {Joined});
     }
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
