@@ -515,6 +515,8 @@ private:
 
     Value *wordAt(IRBuilder<> &Here, Value *Words, Value *N) { return Here.CreateInBoundsGEP(Word, Words, N); }
 
+    SyncScope::ID scope() { return F.getContext().getOrInsertSyncScopeID("agent"); }
+
     // In a kernel by a call of a function that all kernels of the file share. A function would have to keep its return address.
     void setAny(Instruction *Before, ArrayRef<Value *> Fresh) {
         GlobalVariable *List = list();
