@@ -26,6 +26,7 @@ mod matching;
 mod mcdc;
 pub mod model;
 mod notes;
+mod numbers;
 mod objects;
 mod output;
 mod paths;

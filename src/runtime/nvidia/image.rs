@@ -90,6 +90,9 @@ pub struct Image {
     pub kernel: Option<CString>,
 }
 
+/// See [`unused_bitmaps`]: memory that a damaged record may take, bytes.
+const LARGEST_UNUSED: u64 = 1 << 20;
+
 /// Whether a variable is a bitmap, not counters.
 pub fn is_bitmap(variable: &Counters) -> bool {
     variable.symbol.to_bytes().starts_with(BITMAP)
@@ -182,7 +185,12 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         .and_then(|version| version.bytes)
         .filter(|bytes| bytes.len() >= 8)
         .map_or(DEFAULT_VERSION, LittleEndian::read_u64);
-    let layout = Layout::new(base, names.len(), functions.len());
+    let layout = Layout::new(
+        base,
+        names.len(),
+        unused_bitmaps(&variables, &functions)?,
+        functions.len(),
+    );
     let size = usize::try_from(layout.data.end - base).map_err(|_| Damage::TooLarge)?;
     let mut head = alloc::zeroed(size)?;
     let at = |address: u64| (address - base) as usize;
@@ -238,16 +246,23 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
             Some(uniform) => uniform.range.start.wrapping_sub(address).into(),
             None => 0.into(),
         };
-        // Without the variable, the pointer is not valid, and the drain reports that the bitmap is lost.
-        record.bitmap_ptr = 0.into();
         let size = u64::from(record.num_bitmap_bytes.get());
         let (symbol, found) = counters_of(&variables, BITMAP, function, 1)?;
-        if size > 0 && found == Some(size) {
-            record.bitmap_ptr = next.wrapping_sub(address).into();
-            let range = next..next + size;
-            next += size;
-            bitmaps.push(Counters { symbol, range });
-        }
+        let start = match found {
+            _ if size == 0 => None,
+            Some(found) if found == size => {
+                let range = next..next + size;
+                next += size;
+                bitmaps.push(Counters { symbol, range });
+                Some(next - size)
+            }
+            None if size <= layout.unused_bitmaps.end - layout.unused_bitmaps.start => {
+                Some(layout.unused_bitmaps.start)
+            }
+            // The pointer is not valid, and the drain reports that the bitmap is lost.
+            _ => None,
+        };
+        record.bitmap_ptr = start.map_or(0, |start| start.wrapping_sub(address)).into();
         let to = &mut head[at(address)..];
         V11.write_record(&record, to).ok_or(Damage::TooLarge)?;
     }
@@ -275,6 +290,23 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         id: id(cubin),
         kernel: kernel.map(CStr::to_owned),
     }))
+}
+
+/// The size of the largest bitmap that no code of the cubin uses, bytes: the compiler has removed the variable, but not its size
+/// from the record. Its bits are 0. A larger one than [`LARGEST_UNUSED`] is not valid.
+fn unused_bitmaps(
+    variables: &HashMap<&[u8], Variable>,
+    functions: &[&[u8]],
+) -> Result<u64, Damage> {
+    let mut largest = 0;
+    for function in functions {
+        let record = V11.read_record(record(variables, function)?);
+        let size = record.map_or(0, |record| u64::from(record.num_bitmap_bytes.get()));
+        if size <= LARGEST_UNUSED && counters_of(variables, BITMAP, function, 1)?.1.is_none() {
+            largest = largest.max(size);
+        }
+    }
+    Ok(largest)
 }
 
 /// The names of a cubin's kernels.
@@ -306,17 +338,21 @@ pub fn id(cubin: &[u8]) -> [u8; 16] {
 struct Layout {
     version: u64,
     names: Range<u64>,
+    /// Zeros.
+    unused_bitmaps: Range<u64>,
     data: Range<u64>,
 }
 
 impl Layout {
-    fn new(base: u64, names: usize, functions: usize) -> Layout {
+    fn new(base: u64, names: usize, unused_bitmaps: u64, functions: usize) -> Layout {
         let version = base + TABLE;
         let names = version + 8..version + 8 + names as u64;
-        let data = names.end.next_multiple_of(8);
+        let unused_bitmaps = names.end..names.end + unused_bitmaps;
+        let data = unused_bitmaps.end.next_multiple_of(8);
         Layout {
             version,
             names,
+            unused_bitmaps,
             data: data..data + (functions * V11.record) as u64,
         }
     }
@@ -573,10 +609,14 @@ pub mod tests {
             let size = u64::from(record.num_bitmap_bytes.get());
             if size > 0 && record.bitmap_ptr != 0 {
                 let start = address.wrapping_add(record.bitmap_ptr.get());
-                let variable = image.counters.iter().find(|of| of.range.start == start);
-                let variable = variable.expect("the bitmap of the record");
-                assert_eq!(suffix(&variable.symbol, BITMAP), suffix(&name, RECORD));
-                assert_eq!(variable.range, start..start + size);
+                let is_own = |of: &&Counters| suffix(&of.symbol, BITMAP) == suffix(&name, RECORD);
+                if let Some(variable) = image.counters.iter().find(is_own) {
+                    assert_eq!(variable.range, start..start + size);
+                } else {
+                    let from = (start - image.base) as usize;
+                    let zeros = &image.head[from..from + size as usize];
+                    assert!(zeros.iter().all(|&byte| byte == 0));
+                }
             } else {
                 assert_eq!(record.bitmap_ptr, 0);
             }
@@ -628,9 +668,10 @@ pub mod tests {
         assert_eq!(sizes, expected.map(|(name, size)| (name.to_owned(), size)));
     }
 
-    /// The drain finds that the pointer is not valid, and reports it.
+    /// ptxas removes the variable if no code uses it. If its size is damaged, the drain finds that the pointer is not valid, and
+    /// reports it.
     #[test]
-    fn a_record_without_its_bitmap_has_no_pointer() {
+    fn a_record_without_its_bitmap_has_zeros() {
         let mut cubin = read_fixture("decided.cubin");
         let name = b"__profbm_decide\0";
         let at = cubin.windows(name.len()).position(|bytes| bytes == name);
@@ -638,10 +679,20 @@ pub mod tests {
         let image = read(&cubin, BASE).unwrap().expect("instrumented");
         check(&image);
         let (_, record) = image.records().nth(1).unwrap();
-        assert_eq!(
-            (record.bitmap_ptr.get(), record.num_bitmap_bytes.get()),
-            (0, 1)
-        );
+        assert_ne!(record.bitmap_ptr, 0);
+        for (size, is_valid) in [(LARGEST_UNUSED, true), (LARGEST_UNUSED + 1, false)] {
+            let mut damaged = cubin.clone();
+            let hash = record.func_hash.get().to_le_bytes();
+            let name = record.name_ref.get().to_le_bytes();
+            let start = [name, hash].concat();
+            let at = damaged.windows(16).position(|bytes| bytes == start);
+            let end = at.expect("the record") + V11.record;
+            damaged[end - 4..end].copy_from_slice(&(size as u32).to_le_bytes());
+            let image = read(&damaged, BASE).unwrap().expect("instrumented");
+            check(&image);
+            let (_, record) = image.records().nth(1).unwrap();
+            assert_eq!(record.bitmap_ptr != 0, is_valid);
+        }
     }
 
     /// Only the symbols are read: names in other parts of the file do not count.

@@ -47,11 +47,14 @@ fn the_command_line() {
         run
         demo
         report::inputs
-        report::lines report::mapping report::source
+        report::lines report::numbers report::source
+        report::mcdc
+        report::mapping
         report::cuda report::diff report::select
         report::llvm_cov
         report::model report::objects report::trace
         report::column_data report::counts
+        report::decisions report::formula
         report::baseline report::build report::lcov
         report::notes
         report::matching report::plan

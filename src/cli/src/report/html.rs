@@ -7,6 +7,7 @@ mod list;
 mod origin;
 mod pages;
 mod source_page;
+mod view;
 mod widgets;
 
 use super::model::{Comparison, CountKind, FunctionCoverage, Kernel, KernelState, Ratio, Report};

@@ -3,6 +3,7 @@
 //! that the code object only declares, the mapping has a single region without a counter.
 
 use super::mcdc::{self, Decision};
+use super::numbers::Numbers;
 use crate::names;
 use anyhow::Context;
 use goblin::elf::Elf;
@@ -104,34 +105,6 @@ pub fn read(section: &[u8], found: &mut HashMap<u64, Record>) -> anyhow::Result<
             .min(section.len());
     }
     Ok(())
-}
-
-/// The numbers in a mapping, which are in LEB128.
-pub struct Numbers<'a>(std::slice::Iter<'a, u8>);
-
-impl<'a> Numbers<'a> {
-    pub fn new(bytes: &'a [u8]) -> Numbers<'a> {
-        Numbers(bytes.iter())
-    }
-
-    pub fn next(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.0.next()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    pub fn skip(&mut self, number: u64) -> Option<()> {
-        for _ in 0..number {
-            self.next()?;
-        }
-        Some(())
-    }
 }
 
 /// The number of files, and what follows the files and expressions: the regions of each file.

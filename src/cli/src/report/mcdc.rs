@@ -4,7 +4,7 @@
 //! The coverage mapping has the decisions and their conditions, and llvm-cov lists the executed vectors, without positions.
 
 use super::lines::Position;
-use super::mapping::Numbers;
+use super::numbers::Numbers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};

@@ -1,6 +1,6 @@
 //! A decision below its line: its conditions, the test vectors that were executed, and the pairs that show the effect of each condition.
 
-use super::source_page::View;
+use super::view::View;
 use super::widgets::{function_name, grouped};
 use crate::readable::plural;
 use crate::report::decisions::{self, Shown};
