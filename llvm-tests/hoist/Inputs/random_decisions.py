@@ -403,7 +403,7 @@ def readable(code):
 
 def shown(code, profile):
     """What llvm-cov shows: of each decision (location and instance) the number of conditions, and the vectors with their results."""
-    code, merged = readable(code), f"{profile}.profdata"
+    code, merged = readable(code), f"{os.path.basename(profile)}.profdata"
     subprocess.run(["llvm-profdata", "merge", profile, "-o", merged], check=True)
     text = subprocess.run(["llvm-cov", "export", code, f"-instr-profile={merged}"], check=True, capture_output=True, text=True).stdout
     found = {}
