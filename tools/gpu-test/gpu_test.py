@@ -123,7 +123,7 @@ class GpuTest(lit.formats.FileBasedTest):
         headers = [f"{REPO}/src/runtime/devprof.h", *glob.glob(f"{REPO}/src/device/device-rt/*.h"), *glob.glob(f"{HERE}/programs/*.h")]
         # Other comments than split-file's are no part of the program. The lines keep their numbers.
         digest = hashlib.sha256((script + re.sub("(?m)^//(?!---).*$", "", text)).encode())
-        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [self.plugin(test.words)] * bool(self.plugin(test.words)) + [path for path in (RANDOM, DECISIONS, self.devprof, NVCC) if path in script]
+        used = [f"{self.dist}/libdevprof_cuda.a"] * ("archive" in test.words) + [*filter(None, [self.plugin(test.words)])] + [path for path in (RANDOM, DECISIONS, self.devprof, NVCC) if path in script]
         for path in [*sorted(headers), *used]:
             with open(path, "rb") as file:
                 digest.update(file.read())
@@ -170,7 +170,8 @@ class GpuTest(lit.formats.FileBasedTest):
         if has("ran") or has("stock"):
             profile += " -Xarch_device -mllvm=-enable-single-byte-coverage -Xarch_device -mllvm=-conditional-counter-update"
         profile += " -DDEVPROF_LISTS" * has("lists")
-        profile += f" -fpass-plugin={self.plugin(test.words)}" * bool(self.plugin(test.words))
+        if plugin := self.plugin(test.words):
+            profile += f" -fpass-plugin={plugin}"
         if has("mcdc"):
             profile += " -Xclang -fcoverage-mcdc -Xclang -fprofile-update=atomic"
         relocatable = " -fgpu-rdc -foffload-lto" if has("lto") else " -fgpu-rdc" if has("rdc") else ""

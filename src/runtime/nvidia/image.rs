@@ -302,8 +302,11 @@ fn unused_bitmaps(
     for function in functions {
         let record = V11.read_record(record(variables, function)?);
         let size = record.map_or(0, |record| u64::from(record.num_bitmap_bytes.get()));
-        if size <= LARGEST_UNUSED && counters_of(variables, BITMAP, function, 1)?.1.is_none() {
-            largest = largest.max(size);
+        // Most records have none, and the search takes memory.
+        if (largest + 1..=LARGEST_UNUSED).contains(&size)
+            && counters_of(variables, BITMAP, function, 1)?.1.is_none()
+        {
+            largest = size;
         }
     }
     Ok(largest)
