@@ -16,6 +16,12 @@ pub struct Options {
     /// Number of profiles
     #[arg(long, default_value_t = 4096)]
     files: usize,
+    /// Only profiles of this number of code objects, instead of a table. With 26, each rank of a program has 26 profiles
+    #[arg(long)]
+    objects: Option<usize>,
+    /// Functions in each code object, with --objects
+    #[arg(long, default_value_t = 100)]
+    functions: usize,
 }
 
 /// The number of different code objects (0: one per profile), and the functions in each.
@@ -29,7 +35,11 @@ pub fn run(options: &Options) -> Result<(), String> {
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let dir = target().join("bench/merge");
-    for (objects, functions) in ROWS {
+    let rows = match options.objects {
+        Some(objects) => vec![(objects, options.functions)],
+        None => ROWS.to_vec(),
+    };
+    for (objects, functions) in rows {
         let objects = if objects == 0 { options.files } else { objects };
         let size = write(&dir, options.files, objects, functions)?;
         let timed = Timed(in_root(&format!(
