@@ -13,6 +13,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/ConstantFolding.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
 #include "llvm/IR/Dominators.h"
@@ -97,6 +98,14 @@ CallInst *createMark(IRBuilder<> &Here, StringRef Name, ArrayRef<Value *> Argume
     // Two marks do not become one whose flag depends on where the lane comes from.
     Call->addFnAttr(Attribute::NoMerge);
     return Call;
+}
+
+// Whether exactly one of two conditions holds.
+bool areOpposite(Value *A, Value *B) {
+    auto *One = dyn_cast<CmpInst>(A), *Other = dyn_cast<CmpInst>(B);
+    return match(A, m_Not(m_Specific(B))) || match(B, m_Not(m_Specific(A))) ||
+           (One && Other && One->getOperand(0) == Other->getOperand(0) && One->getOperand(1) == Other->getOperand(1) &&
+            One->getPredicate() == Other->getInversePredicate());
 }
 
 // ---- Marks.
@@ -251,9 +260,38 @@ struct MoveMarks : PassInfoMixin<MoveMarks> {
             Call->setArgOperand(1, Here.CreateLogicalAnd(Goes, Call->getArgOperand(1)));
         };
         bool Changed = moveBeforeBranches(F, Analyses, IsMark, SetCondition);
+        Changed |= moveToExits(F, Analyses.getResult<LoopAnalysis>(F));
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
+
+private:
+    // A branch that a mark was moved in front of may leave a loop after other blocks were removed. LLVM changes the conditions of such
+    // branches, not of marks.
+    static bool moveToExits(Function &F, LoopInfo &Loops) {
+        bool Changed = false;
+        for (BasicBlock &Block : F) {
+            auto *Branch = dyn_cast<CondBrInst>(Block.getTerminator());
+            Loop *Inside = Loops.getLoopFor(&Block);
+            if (!Branch || !Inside || Branch->getSuccessor(0) == Branch->getSuccessor(1))
+                continue;
+            for (Instruction &I : make_early_inc_range(Block)) {
+                CallInst *Call = markIn(I);
+                if (!Call)
+                    continue;
+                Value *Goes = Call->getArgOperand(1);
+                bool IsTrue = Goes == Branch->getCondition();
+                BasicBlock *Behind = Branch->getSuccessor(IsTrue ? 0 : 1);
+                if ((!IsTrue && !areOpposite(Goes, Branch->getCondition())) || Inside->contains(Behind) ||
+                    !Behind->getSinglePredecessor())
+                    continue;
+                Call->moveBefore(*Behind, Behind->getFirstInsertionPt());
+                Call->setArgOperand(1, ConstantInt::getTrue(F.getContext()));
+                Changed = true;
+            }
+        }
+        return Changed;
+    }
 };
 
 // ---- Which functions may not keep flags in registers.
@@ -869,20 +907,35 @@ public:
 
     bool empty() const { return All.empty(); }
 
-    // Collects the bits, except for decisions in loops that wait, which are written where they are.
-    void collect(Instruction *Start, function_ref<bool(BasicBlock *)> IsInWaiting) {
+    // Collects the bits, except for decisions in loops that wait, which are written where they are. If the function does not wait
+    // elsewhere (`MayMove`), bits may be set behind the branch of the block.
+    void collect(Instruction *Start, bool MayMove, DominatorTree &Dominators, LoopInfo &Loops,
+                 function_ref<bool(BasicBlock *)> IsInWaiting) {
         pack(IsInWaiting);
         for (Word &Each : Words) {
             IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().begin());
             Each.Seen = Entry.CreateAlloca(Entry.getInt32Ty(), nullptr, "devprof.decided");
             IRBuilder<>(Start).CreateStore(Entry.getInt32(0), Each.Seen);
         }
-        for (const Decision &Each : All)
-            if (Word *In = wordOf(Each)) {
+        MapVector<std::pair<CondBrInst *, Word *>, std::pair<uint32_t, uint32_t>> AtExits;
+        for (const Decision &Each : All) {
+            Word *In = wordOf(Each);
+            if (!In)
+                continue;
+            unsigned Shift = Each.First - In->First;
+            CondBrInst *Exit = MayMove ? exitOf(*Each.Call->getParent(), Loops) : nullptr;
+            std::optional<Either> Of = Exit ? eitherOf(Each.Index) : std::nullopt;
+            if (std::optional<bool> Agrees = Of ? agrees(*Of, Exit->getCondition()) : std::nullopt) {
+                auto &[If, Else] = AtExits[{Exit, In}];
+                (*Agrees ? If : Else) |= bitAt(Of->If, Shift);
+                (*Agrees ? Else : If) |= bitAt(Of->Else, Shift);
+            } else {
                 IRBuilder<> Here(Each.Call);
-                Value *Bit = Here.CreateShl(Here.getInt32(1), Here.CreateAdd(Each.Index, Here.getInt32(Each.First - In->First)));
-                Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), In->Seen), Bit), In->Seen);
+                add(Here, *In, bitOf(Each.Index, Shift, Here));
             }
+        }
+        for (auto &[Of, Bits] : AtExits)
+            setAtExit(*Of.first, *Of.second, Bits.first, Bits.second, Dominators, Loops);
     }
 
     // Loads what is in memory, for all ends of the function.
@@ -951,6 +1004,8 @@ private:
     SmallVector<Decision> All;
     SmallVector<Word> Words;
     SmallPtrSet<const CallInst *, 8> InPlace;
+    // The bits of choices between numbers, shifted.
+    DenseMap<std::pair<PHINode *, unsigned>, PHINode *> Bits;
 
     void pack(function_ref<bool(BasicBlock *)> IsInWaiting) {
         MapVector<Value *, SmallVector<std::pair<unsigned, unsigned>>> Ranges;
@@ -967,6 +1022,146 @@ private:
                 else if (unsigned Start = First / 8 * 8; End - Start <= 32 && Words.size() < MaxWords)
                     Words.push_back({Bitmap, Start, End});
         }
+    }
+
+    static void add(IRBuilder<> &Here, const Word &To, Value *Bits) {
+        Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), To.Seen), Bits), To.Seen);
+    }
+
+    // ---- Numbers of test vectors, which are sums of constants that depend on conditions.
+
+    // One of two constants. The condition is `Tested`, or, if that is a number, that it is not `No`.
+    struct Either {
+        Value *Tested;
+        ConstantInt *No;
+        ConstantInt *If, *Else;
+    };
+
+    static std::optional<Either> eitherOf(Value *Of) {
+        Value *Condition;
+        ConstantInt *If, *Else;
+        if (match(Of, m_Select(m_Value(Condition), m_ConstantInt(If), m_ConstantInt(Else))))
+            return Either{Condition, nullptr, If, Else};
+        auto *Type = cast<IntegerType>(Of->getType());
+        if (match(Of, m_ZExt(m_Value(Condition))) && Condition->getType()->isIntegerTy(1))
+            return Either{Condition, nullptr, ConstantInt::get(Type, 1), ConstantInt::get(Type, 0)};
+        auto *I = dyn_cast<Instruction>(Of);
+        if (!I)
+            return {};
+        const DataLayout &Layout = I->getDataLayout();
+        if (auto *Operation = dyn_cast<BinaryOperator>(I); Operation && isa<ConstantInt>(Operation->getOperand(1)))
+            if (std::optional<Either> Inner = eitherOf(Operation->getOperand(0))) {
+                auto Fold = [&](ConstantInt *Operand) {
+                    return dyn_cast_or_null<ConstantInt>(
+                        ConstantFoldBinaryOpOperands(Operation->getOpcode(), Operand, cast<Constant>(Operation->getOperand(1)), Layout));
+                };
+                if (ConstantInt *If = Fold(Inner->If), *Else = Fold(Inner->Else); If && Else)
+                    return Either{Inner->Tested, Inner->No, If, Else};
+            }
+        KnownBits Known = computeKnownBits(I, Layout);
+        APInt Unknown = ~(Known.Zero | Known.One);
+        if (!Unknown.isPowerOf2())
+            return {};
+        ConstantInt *No = ConstantInt::get(I->getContext(), Known.One);
+        return Either{I, No, ConstantInt::get(I->getContext(), Known.One | Unknown), No};
+    }
+
+    // Whether a condition is that of the choice, or its opposite.
+    static std::optional<bool> agrees(const Either &Of, Value *Condition) {
+        if (Of.Tested == Condition)
+            return true;
+        if (!Of.No && areOpposite(Of.Tested, Condition))
+            return false;
+        if (Of.No && match(Condition, m_SpecificICmp(ICmpInst::ICMP_NE, m_Specific(Of.Tested), m_Specific(Of.No))))
+            return true;
+        if (Of.No && match(Condition, m_SpecificICmp(ICmpInst::ICMP_EQ, m_Specific(Of.Tested), m_Specific(Of.No))))
+            return false;
+        return {};
+    }
+
+    // A number that LLVM knows is too large is of a way that does not exist.
+    static uint32_t bitAt(const ConstantInt *Index, unsigned Shift) {
+        uint64_t At = Index->getZExtValue() + Shift;
+        return At < 32 ? 1u << At : 0;
+    }
+
+    // Returns 1 << (index + shift), without a shift if the index is one of constants.
+    Value *bitOf(Value *Index, unsigned Shift, IRBuilder<> &Here) {
+        unsigned Visited = 0;
+        if (isChoice(Index, Visited))
+            return choice(Index, Shift, Here);
+        return Here.CreateShl(Here.getInt32(1), Here.CreateAdd(Index, Here.getInt32(Shift)));
+    }
+
+    // Whether a number is one of constants, by what is evaluated before.
+    static bool isChoice(Value *Of, unsigned &Visited) {
+        constexpr unsigned Most = 32;
+        if (isa<ConstantInt>(Of))
+            return true;
+        if (++Visited > Most)
+            return false;
+        if (auto *Phi = dyn_cast<PHINode>(Of))
+            return all_of(Phi->incoming_values(), [&](Value *Each) { return isChoice(Each, Visited); });
+        if (auto *Select = dyn_cast<SelectInst>(Of))
+            return isChoice(Select->getTrueValue(), Visited) && isChoice(Select->getFalseValue(), Visited);
+        Value *Rest;
+        if (match(Of, m_Add(m_Value(Rest), m_ConstantInt())))
+            return isChoice(Rest, Visited);
+        return eitherOf(Of).has_value();
+    }
+
+    Value *choice(Value *Of, unsigned Shift, IRBuilder<> &Here) {
+        if (auto *Known = dyn_cast<ConstantInt>(Of))
+            return Here.getInt32(bitAt(Known, Shift));
+        if (std::optional<Either> Two = eitherOf(Of)) {
+            Value *Condition = Two->No ? Here.CreateICmpNE(Two->Tested, Two->No) : Two->Tested;
+            return Here.CreateSelect(Condition, Here.getInt32(bitAt(Two->If, Shift)), Here.getInt32(bitAt(Two->Else, Shift)));
+        }
+        if (auto *Select = dyn_cast<SelectInst>(Of)) {
+            Value *If = choice(Select->getTrueValue(), Shift, Here), *Else = choice(Select->getFalseValue(), Shift, Here);
+            return Here.CreateSelect(Select->getCondition(), If, Else);
+        }
+        ConstantInt *Added;
+        if (Value *Rest; match(Of, m_Add(m_Value(Rest), m_ConstantInt(Added))))
+            return choice(Rest, Shift + unsigned(Added->getSExtValue()), Here);
+        auto *Phi = cast<PHINode>(Of);
+        PHINode *&Known = Bits[{Phi, Shift}];
+        if (!Known) {
+            Known = IRBuilder<>(Phi).CreatePHI(Here.getInt32Ty(), Phi->getNumIncomingValues());
+            DenseMap<BasicBlock *, Value *> From;
+            for (auto [Each, Block] : zip_equal(Phi->incoming_values(), Phi->blocks())) {
+                Value *&Bit = From[Block];
+                if (!Bit) {
+                    IRBuilder<> AtEnd(Block->getTerminator());
+                    Bit = choice(Each, Shift, AtEnd);
+                }
+                Known->addIncoming(Bit, Block);
+            }
+        }
+        return Known;
+    }
+
+    // The branch of the block, if it leaves a loop.
+    static CondBrInst *exitOf(BasicBlock &Block, LoopInfo &Loops) {
+        auto *Branch = dyn_cast<CondBrInst>(Block.getTerminator());
+        Loop *Inside = Loops.getLoopFor(&Block);
+        return Branch && Inside && Inside->contains(Branch->getSuccessor(0)) != Inside->contains(Branch->getSuccessor(1)) ? Branch
+                                                                                                                     : nullptr;
+    }
+
+    // Sets bits that depend on the condition of a branch that leaves a loop. Those of lanes that stay are constants: LLVM knows them
+    // from the second iteration on.
+    static void setAtExit(CondBrInst &Exit, const Word &To, uint32_t If, uint32_t Else, DominatorTree &Dominators, LoopInfo &Loops) {
+        BasicBlock *Block = Exit.getParent();
+        bool IsIf = !Loops.getLoopFor(Block)->contains(Exit.getSuccessor(0));
+        IRBuilder<> Here(&Exit);
+        Value *Seen = Here.CreateLoad(Here.getInt32Ty(), To.Seen);
+        Here.CreateStore(Here.CreateOr(Seen, IsIf ? Else : If), To.Seen);
+        BasicBlock *Behind = Exit.getSuccessor(IsIf ? 0 : 1);
+        if (!Behind->getSinglePredecessor())
+            Behind = SplitEdge(Block, Behind, &Dominators, &Loops);
+        IRBuilder<> Outside(Behind, Behind->getFirstInsertionPt());
+        Outside.CreateStore(Outside.CreateOr(Seen, IsIf ? If : Else), To.Seen);
     }
 
     Word *wordOf(const Decision &Of) {
@@ -1044,7 +1239,7 @@ public:
         if (Calls.mayEnd(F) || !findWaits() || Ends.empty()) {
             writeAllInPlace();
         } else {
-            Decisions.collect(start(), [&](BasicBlock *Block) { return isInWaiting(Block); });
+            Decisions.collect(start(), Waits.empty(), Dominators, Loops, [&](BasicBlock *Block) { return isInWaiting(Block); });
             if (loadsFirst())
                 Decisions.load(start());
             keep(Ends);
@@ -1231,13 +1426,6 @@ private:
         }
         Value *Either = Here.CreateSelect(Condition, valueOf(Here, If, Always), valueOf(Here, Else, Always));
         return Others.empty() ? Either : Here.CreateOr(Either, valueOf(Here, Others, 0));
-    }
-
-    static bool areOpposite(Value *A, Value *B) {
-        auto *One = dyn_cast<CmpInst>(A), *Other = dyn_cast<CmpInst>(B);
-        return match(A, m_Not(m_Specific(B))) || match(B, m_Not(m_Specific(A))) ||
-               (One && Other && One->getOperand(0) == Other->getOperand(0) && One->getOperand(1) == Other->getOperand(1) &&
-                One->getPredicate() == Other->getInversePredicate());
     }
 
     // ---- In registers.
