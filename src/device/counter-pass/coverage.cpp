@@ -406,6 +406,15 @@ Instruction *ifNot0(Instruction *Before, Value *Word, uint32_t Taken, uint32_t N
     return SplitBlockAndInsertIfThen(Here.CreateICmpNE(Word, Here.getInt32(0)), Before->getIterator(), false, Weights);
 }
 
+// Not 0 if one of the words is not.
+Value *anyOf(Instruction *Before, ArrayRef<Value *> Words) {
+    IRBuilder<> Here(Before);
+    Value *Any = Here.getInt32(0);
+    for (Value *Each : Words)
+        Any = Here.CreateOr(Any, Each);
+    return Any;
+}
+
 // An atomic operation without a result, on the GPU's own memory.
 void updateAtomically(IRBuilder<> &Here, AtomicRMWInst::BinOp Operation, Value *Pointer, Value *Bits) {
     LLVMContext &Context = Here.getContext();
@@ -434,15 +443,21 @@ public:
 
     // Sets the flags that are in `Seen` and in `Missing`, and the others that are set together with them.
     void write(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing) {
-        IRBuilder<> Here(Before);
-        Value *Any = Here.getInt32(0);
-        Masks Fresh;
-        for (auto [S, M] : zip_equal(Seen, Missing)) {
-            Fresh.push_back(Here.CreateAnd(S, M));
-            Any = Here.CreateOr(Any, Fresh.back());
-        }
+        Masks Fresh = fresh(Before, Seen, Missing);
+        Value *Any = anyOf(Before, Fresh);
         if (!match(Any, m_Zero()))
             set(ifNot0(Before, Any, Seldom, Often), Seen, Fresh);
+    }
+
+    // The same with one test for `Others`, other words that are seldom not 0. Returns where code is inserted that is executed if any is
+    // not 0.
+    Instruction *writeWith(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing, ArrayRef<Value *> Others) {
+        Masks Fresh = fresh(Before, Seen, Missing);
+        Value *Any = anyOf(Before, Fresh);
+        Instruction *Then = ifNot0(Before, IRBuilder<>(Before).CreateOr(Any, anyOf(Before, Others)), Seldom, Often);
+        if (!match(Any, m_Zero()))
+            set(ifNot0(Then, Any, 1, 1), Seen, Fresh);
+        return Then;
     }
 
 protected:
@@ -454,6 +469,13 @@ protected:
     // Sets the flags of `Fresh`, masks that are not all 0, or, if it costs less, of `Seen`, and those that are set together with
     // them.
     virtual void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) = 0;
+
+    static Masks fresh(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Missing) {
+        Masks Fresh;
+        for (auto [S, M] : zip_equal(Seen, Missing))
+            Fresh.push_back(IRBuilder<>(Before).CreateAnd(S, M));
+        return Fresh;
+    }
 
     static Value *address(IRBuilder<> &Here, Value *Array, Value *Index) {
         return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
@@ -944,23 +966,32 @@ public:
             Each.Loaded = loadWord(Start, Each);
     }
 
-    // Writes the bits that are new.
-    void write(Instruction *Before, bool ClearsSeen) {
-        if (Words.empty())
-            return;
+    // The bits that are not in memory, a word each.
+    Masks fresh(Instruction *Before, bool ClearsSeen) {
         IRBuilder<> Here(Before);
-        SmallVector<Value *> Fresh;
-        Value *Any = Here.getInt32(0);
+        Masks Fresh;
         for (const Word &Each : Words) {
             Value *Seen = Here.CreateLoad(Here.getInt32Ty(), Each.Seen);
             Fresh.push_back(Here.CreateAnd(Seen, Here.CreateNot(Each.Loaded ? Each.Loaded : loadWord(Before, Each))));
-            Any = Here.CreateOr(Any, Fresh.back());
             if (ClearsSeen)
                 Here.CreateStore(Here.getInt32(0), Each.Seen);
         }
-        Instruction *Then = ifNot0(Before, Any, Seldom, Often);
-        for (auto [Each, Bits] : zip_equal(Words, Fresh))
-            set(Words.size() > 1 ? ifNot0(Then, Bits, 1, 1) : Then, Each.Bitmap, Here.getInt32(Each.First / 8), Bits, Each.bytes());
+        return Fresh;
+    }
+
+    // Writes them. At least one is new if `IsAny`.
+    void set(Instruction *Before, ArrayRef<Value *> Fresh, bool IsAny) {
+        for (auto [Each, Bits] : zip_equal(Words, Fresh)) {
+            Instruction *Then = IsAny && Words.size() == 1 ? Before : ifNot0(Before, Bits, 1, 1);
+            set(Then, Each.Bitmap, IRBuilder<>(Then).getInt32(Each.First / 8), Bits, Each.bytes());
+        }
+    }
+
+    void write(Instruction *Before, bool ClearsSeen) {
+        if (Words.empty())
+            return;
+        Masks Fresh = fresh(Before, ClearsSeen);
+        set(ifNot0(Before, anyOf(Before, Fresh), Seldom, Often), Fresh, true);
     }
 
     // Writes what is left where it is, and removes the marks.
@@ -1242,11 +1273,12 @@ public:
             Decisions.collect(start(), Waits.empty(), Dominators, Loops, [&](BasicBlock *Block) { return isInWaiting(Block); });
             if (loadsFirst())
                 Decisions.load(start());
-            keep(Ends);
-            for (Instruction *Each : Waits)
-                Decisions.write(Each, true);
-            for (Instruction *Each : Ends)
-                Decisions.write(Each, false);
+            if (!keep(Ends)) {
+                for (Instruction *Each : Waits)
+                    Decisions.write(Each, true);
+                for (Instruction *Each : Ends)
+                    Decisions.write(Each, false);
+            }
         }
         Decisions.finish();
         for (Marked &Each : All)
@@ -1432,7 +1464,8 @@ private:
 
     using FlagsAt = MapVector<BasicBlock *, SmallVector<Flag>>;
 
-    void keep(ArrayRef<Instruction *> Ends) {
+    // Returns whether decisions were written with the flags.
+    bool keep(ArrayRef<Instruction *> Ends) {
         SmallVector<const Marked *> Kept;
         for (Marked &Each : All)
             if (!isInWaiting(Each.Call->getParent()))
@@ -1442,7 +1475,7 @@ private:
         // Nothing is gained for one flag.
         if (all_of(Kept, [&](const Marked *Each) { return Each->Of == Kept.front()->Of; })) {
             writeAllInPlace();
-            return;
+            return false;
         }
 
         FlagsAt AtEnd;
@@ -1485,10 +1518,11 @@ private:
             Masks Seen = constants(bits(*To, Always));
             Instruction *Start = start();
             To->write(Start, Seen, To->load(Start, Seen));
-            return;
+            return false;
         }
         emit(*To, bits(*To, Always), AtEnd, AtMark, Ends);
         writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
+        return true;
     }
 
     // Removes flags that are set wherever another one is.
@@ -1818,18 +1852,21 @@ private:
         Masks Missing;
         if (LoadsFirst)
             Missing = To.load(Start, {});
-        auto Write = [&](Instruction *Before) {
+        auto Write = [&](Instruction *Before, bool ClearsDecisions) {
             IRBuilder<> Here(Before);
-            Masks Seen = Load(Here);
-            To.write(Before, Seen, LoadsFirst ? Missing : To.load(Before, Seen));
+            Masks Seen = Load(Here), Unset = LoadsFirst ? Missing : To.load(Before, Seen);
+            if (Masks Bits = Decisions.fresh(Before, ClearsDecisions); Bits.empty())
+                To.write(Before, Seen, Unset);
+            else
+                Decisions.set(To.writeWith(Before, Seen, Unset, Bits), Bits, false);
         };
         for (Instruction *Each : Waits) {
-            Write(Each);
+            Write(Each, true);
             for (AllocaInst *Register : Registers)
                 IRBuilder<>(Each).CreateStore(ConstantInt::get(Register->getAllocatedType(), 0), Register);
         }
         for (Instruction *Each : Ends)
-            Write(Each);
+            Write(Each, false);
         DominatorTree Now(F);
         PromoteMemToReg(Registers, Now);
     }
