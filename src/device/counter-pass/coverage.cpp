@@ -1112,7 +1112,7 @@ private:
 
     // A number that LLVM knows is too large is of a way that does not exist.
     static uint32_t bitAt(const ConstantInt *Index, unsigned Shift) {
-        uint64_t At = Index->getZExtValue() + Shift;
+        unsigned At = unsigned(Index->getZExtValue()) + Shift;
         return At < 32 ? 1u << At : 0;
     }
 
@@ -1136,7 +1136,7 @@ private:
         if (auto *Select = dyn_cast<SelectInst>(Of))
             return isChoice(Select->getTrueValue(), Visited) && isChoice(Select->getFalseValue(), Visited);
         Value *Rest;
-        if (match(Of, m_Add(m_Value(Rest), m_ConstantInt())))
+        if (match(Of, m_AddLike(m_Value(Rest), m_ConstantInt())))
             return isChoice(Rest, Visited);
         return eitherOf(Of).has_value();
     }
@@ -1144,18 +1144,19 @@ private:
     Value *choice(Value *Of, unsigned Shift, IRBuilder<> &Here) {
         if (auto *Known = dyn_cast<ConstantInt>(Of))
             return Here.getInt32(bitAt(Known, Shift));
-        if (std::optional<Either> Two = eitherOf(Of)) {
-            Value *Condition = Two->No ? Here.CreateICmpNE(Two->Tested, Two->No) : Two->Tested;
-            return Here.CreateSelect(Condition, Here.getInt32(bitAt(Two->If, Shift)), Here.getInt32(bitAt(Two->Else, Shift)));
-        }
         if (auto *Select = dyn_cast<SelectInst>(Of)) {
             Value *If = choice(Select->getTrueValue(), Shift, Here), *Else = choice(Select->getFalseValue(), Shift, Here);
             return Here.CreateSelect(Select->getCondition(), If, Else);
         }
         ConstantInt *Added;
-        if (Value *Rest; match(Of, m_Add(m_Value(Rest), m_ConstantInt(Added))))
-            return choice(Rest, Shift + unsigned(Added->getSExtValue()), Here);
-        auto *Phi = cast<PHINode>(Of);
+        if (Value *Rest; match(Of, m_AddLike(m_Value(Rest), m_ConstantInt(Added))))
+            return choice(Rest, Shift + unsigned(Added->getZExtValue()), Here);
+        auto *Phi = dyn_cast<PHINode>(Of);
+        if (!Phi) {
+            Either Two = *eitherOf(Of);
+            Value *Condition = Two.No ? Here.CreateICmpNE(Two.Tested, Two.No) : Two.Tested;
+            return Here.CreateSelect(Condition, Here.getInt32(bitAt(Two.If, Shift)), Here.getInt32(bitAt(Two.Else, Shift)));
+        }
         PHINode *&Known = Bits[{Phi, Shift}];
         if (!Known) {
             Known = IRBuilder<>(Phi).CreatePHI(Here.getInt32Ty(), Phi->getNumIncomingValues());
