@@ -91,7 +91,16 @@ fn plugin_or_stock(
         (false, false) => (compact, slow),
         // Lists change which warps are full, which only an optimizer looks at.
         (false, true) if options.purpose.coverage.is_some() && !options.hoist => (cuda_lists, slow),
+        (false, true) if options.mcdc => (|_| Ok(Vec::new()), "coverage will cost more time"),
         (false, true) => return Ok(Vec::new()),
+    };
+    let load = || -> anyhow::Result<Vec<String>> {
+        let mut flags = plugin(clang)?;
+        // Loaded for its passes alone, it is for bits of decisions.
+        if options.mcdc && !options.only_ran() {
+            flags.push(for_passes(&self::plugin("coverage", clang)?));
+        }
+        Ok(flags)
     };
     // LLVM defines the raw version in each file, and nvlink refuses the second one.
     let needs_plugin = options.only_ran() && options.rdc;
@@ -101,7 +110,7 @@ fn plugin_or_stock(
         ));
     }
     if clang.major >= OLDEST_WITH_PLUGINS && !options.no_plugin {
-        match plugin(clang) {
+        match load() {
             Ok(flags) => return Ok(flags),
             Err(error) if needs_plugin => {
                 return Err(error.context(

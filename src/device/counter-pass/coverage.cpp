@@ -27,6 +27,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
@@ -34,6 +35,7 @@
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 #include <deque>
+#include <dlfcn.h>
 #include <map>
 #include <vector>
 
@@ -45,8 +47,7 @@ namespace {
 // Stands for LLVM's store to a flag: (flag, whether the block is entered). No code calls it in the end.
 constexpr StringLiteral Mark = "__devprof_mark_covered";
 
-// Stands for LLVM's update of a bitmap: (bitmap, the decision's first bit, the number of its bits, which of these).
-constexpr StringLiteral DecisionMark = "__devprof_mark_decided";
+// A call of DecisionMark has (bitmap, the decision's first bit, the number of its bits, which of these).
 
 // How often a flag is not in memory yet, as weights of branches.
 constexpr uint32_t Seldom = 1, Often = 2000;
@@ -346,7 +347,9 @@ public:
         if (const Function *Callee = definitionCalled(I))
             return Ending.contains(Callee);
         const Function *Callee = Call->getCalledFunction();
-        return !Callee || !(Callee->isIntrinsic() || Callee->hasFnAttribute(Attribute::WillReturn));
+        // The counts' functions are linked later.
+        return !Callee || !(Callee->isIntrinsic() || Callee->hasFnAttribute(Attribute::WillReturn) || Callee->getName() == Update ||
+                            Callee->getName().starts_with("__devprof_instrument_"));
     }
 
     bool mayWait(const Instruction &I) const {
@@ -1939,27 +1942,41 @@ private:
     }
 };
 
-// clang loads the plugin before its front end, too (-fplugin): that turns LLVM's byte coverage on, but not for host code, which
-// clang compiles in a process of its own. No option of clang's driver reaches only the compiler of device code: LLVM's options
+// If clang loads the plugin before its front end, too (-fplugin), that turns LLVM's byte coverage on, but not for host code, which
+// clang compiles in a process of its own. Otherwise, it is for the decisions of code with counts. No option of clang's driver reaches only the compiler of device code: LLVM's options
 // (-Xarch_device -mllvm) also reach lld, which does not know this one.
 struct TurnOn {
     TurnOn() {
         auto &Options = cl::getRegisteredOptions();
         auto Found = Options.find("enable-single-byte-coverage");
-        if (Found != Options.end() && !compilesHost())
+        if (Found != Options.end() && isWanted())
             static_cast<cl::opt<bool> *>(Found->second)->setValue(true);
     }
 
 private:
-    // Whether this is a process for one compilation (clang -cc1), of host code.
-    static bool compilesHost() {
+    bool isWanted() {
         auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
-        if (!Command)
+        Dl_info Own;
+        if (!Command || !dladdr(this, &Own))
+            return true;
+        BumpPtrAllocator Memory;
+        StringSaver Saver(Memory);
+        SmallVector<StringRef, 256> Given;
+        (*Command)->getBuffer().split(Given, '\0');
+        SmallVector<const char *, 256> Arguments;
+        for (StringRef Each : Given)
+            Arguments.push_back(Saver.save(Each).data());
+        cl::ExpandResponseFiles(Saver, cl::TokenizeGNUCommandLine, Arguments);
+        SmallVector<StringRef, 256> All(Arguments.begin(), Arguments.end());
+        auto Load = find(All, "-load");
+        while (Load != All.end() && !(Load + 1 != All.end() && Load[1] == Own.dli_fname))
+            Load = std::find(Load + 1, All.end(), "-load");
+        // The arguments are the driver's if it compiles in its own process.
+        if (Load == All.end() && !is_contained(All, (Twine("-fplugin=") + Own.dli_fname).str()))
             return false;
-        SmallVector<StringRef, 256> Arguments;
-        (*Command)->getBuffer().split(Arguments, '\0');
-        return is_contained(Arguments, "-cc1") && !is_contained(Arguments, "-fcuda-is-device") &&
-               !is_contained(Arguments, "-fopenmp-is-target-device");
+        bool IsHost = is_contained(All, "-cc1") && !is_contained(All, "-fcuda-is-device") &&
+                      !is_contained(All, "-fopenmp-is-target-device");
+        return !IsHost;
     }
 } const IsOn;
 

@@ -84,7 +84,7 @@ public:
 
 private:
     static bool isRuntime(const Function &F) {
-        return is_contained({Update, Sampling, AddSums, AddForBlock}, F.getName());
+        return is_contained({Update, DecisionMark, Sampling, AddSums, AddForBlock}, F.getName());
     }
     // Of a block: all of its waves arrive.
     static bool isBarrier(const Function &F) {

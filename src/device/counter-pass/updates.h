@@ -17,6 +17,9 @@
 // What clang calls in each counted block: (counter, uniform counter, step).
 constexpr llvm::StringLiteral Update = "__llvm_profile_instrument_gpu";
 
+// Stands for clang's update of a bitmap of MC/DC, in coverage.cpp.
+constexpr llvm::StringLiteral DecisionMark = "__devprof_mark_decided";
+
 // The call of `Name` for a known counter that the instruction is, or null.
 inline llvm::CallInst *updateBy(llvm::StringRef Name, llvm::Instruction &I) {
     auto *Call = llvm::dyn_cast<llvm::CallInst>(&I);
