@@ -1141,7 +1141,13 @@ private:
         Value *Rest;
         if (match(Of, m_AddLike(m_Value(Rest), m_ConstantInt())))
             return isChoice(Rest, Visited);
-        return eitherOf(Of).has_value();
+        return eitherOf(Of) || isShifted(Of, Visited);
+    }
+
+    // A sum of a choice and another number.
+    static bool isShifted(Value *Of, unsigned &Visited) {
+        Value *Choice;
+        return match(Of, m_AddLike(m_Value(Choice), m_Value())) && isa<PHINode>(Choice) && isChoice(Choice, Visited);
     }
 
     Value *choice(Value *Of, unsigned Shift, IRBuilder<> &Here) {
@@ -1156,9 +1162,20 @@ private:
             return choice(Rest, Shift + unsigned(Added->getZExtValue()), Here);
         auto *Phi = dyn_cast<PHINode>(Of);
         if (!Phi) {
-            Either Two = *eitherOf(Of);
-            Value *Condition = Two.No ? Here.CreateICmpNE(Two.Tested, Two.No) : Two.Tested;
-            return Here.CreateSelect(Condition, Here.getInt32(bitAt(Two.If, Shift)), Here.getInt32(bitAt(Two.Else, Shift)));
+            std::optional<Either> Found = eitherOf(Of);
+            if (!Found) {
+                auto *Sum = cast<BinaryOperator>(Of);
+                return Here.CreateShl(choice(Sum->getOperand(0), Shift, Here), Sum->getOperand(1));
+            }
+            const Either &Two = *Found;
+            Value *Bits[] = {Here.getInt32(bitAt(Two.If, Shift)), Here.getInt32(bitAt(Two.Else, Shift))};
+            // The comparison is often there, and flags depend on it, too.
+            Instruction *Next = &*Here.GetInsertPoint();
+            for (User *Each : Two.Tested->users())
+                if (auto *Known = dyn_cast<ICmpInst>(Each); Two.No && Known && Known->getParent() == Next->getParent() && Known->comesBefore(Next))
+                    if (std::optional<bool> Agrees = agrees(Two, Known))
+                        return Here.CreateSelect(Known, Bits[*Agrees ? 0 : 1], Bits[*Agrees ? 1 : 0]);
+            return Here.CreateSelect(Two.No ? Here.CreateICmpNE(Two.Tested, Two.No) : Two.Tested, Bits[0], Bits[1]);
         }
         PHINode *&Known = Bits[{Phi, Shift}];
         if (!Known) {
