@@ -18,6 +18,32 @@
 // CODE-NEXT: {{^}}bitmap{{$}}
 // CODE-NEXT: {{^}}end, {{[1-9][0-9]*}} blocks in loops{{$}}
 // CODE-NOT:  {{.}}
+//
+// If a decision is the condition of a loop, an iteration computes no bits.
+//
+// RUN: %{cxx} --offload-device-only --no-gpu-bundle-output -S loop.hip -o loop.s && awk -f bits loop.s | FileCheck %s --check-prefix=LOOP
+// LOOP: {{^}}end, {{[1-9][0-9]*}} instructions in loops, 0 of bits{{$}}
+
+//--- bits
+# Of the kernel's code, how many vector instructions in its loops may be of bits.
+/^kernel:/ { on = 1 }
+on && /^(\.LBB|; %bb)/ { in_loop = /[Ll]oop/ }
+on && in_loop && /^\tv_/ { all++; bits += /v_(or|lshl|cndmask)/ }
+on && /^\.Lfunc_end/ { print "end, " all " instructions in loops, " bits + 0 " of bits"; exit }
+
+//--- loop.hip
+#include "check.h"
+extern "C" __global__ void kernel(float *out, float re) {
+    int k = 0;
+    float a = 0, b = out[threadIdx.x];
+    while (k < 99 && a * a + b * b < 4) {
+        float next = a * a - b * b + re;
+        b = 2 * a * b;
+        a = next;
+        k++;
+    }
+    out[threadIdx.x] = k;
+}
 
 //--- accesses
 # Of the kernel's code, the accesses to the bitmap, and whether they are in a loop.
