@@ -505,7 +505,8 @@ def main():
     if given.log and os.path.exists(given.log):
         with open(given.log) as file:
             known = {int(line.split()[0]) for line in file}
-    for seed in sorted(set(range(given.seed, given.seed + given.programs)) - known):
+    seeds = sorted(set(range(given.seed, given.seed + given.programs)) - known)
+    for seed in seeds:
         level, flags, lines, found = build_and_compare(given, seed)
         sums, wrong = [a + b for a, b in zip(sums, found)], wrong + bool(lines)
         report = f"{seed} {level} flags {flags}: {found[0]} decisions, {found[1]} vectors, {'differs' if lines else 'same'}"
@@ -513,7 +514,7 @@ def main():
         if given.log:
             with open(given.log, "a") as file:
                 print(report, file=file)
-    print(f"{given.programs - len(known)} programs: {sums[0]} decisions, {sums[1]} vectors, {wrong} programs differ")
+    print(f"{len(seeds)} programs: {sums[0]} decisions, {sums[1]} vectors, {wrong} programs differ")
     sys.exit(wrong != 0)
 
 
