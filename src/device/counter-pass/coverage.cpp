@@ -1160,45 +1160,54 @@ private:
         ConstantInt *Added;
         if (Value *Rest; match(Of, m_AddLike(m_Value(Rest), m_ConstantInt(Added))))
             return choice(Rest, Shift + unsigned(Added->getZExtValue()), Here);
-        auto *Phi = dyn_cast<PHINode>(Of);
-        if (!Phi) {
-            std::optional<Either> Found = eitherOf(Of);
-            if (!Found) {
-                auto *Sum = cast<BinaryOperator>(Of);
-                return Here.CreateShl(choice(Sum->getOperand(0), Shift, Here), Sum->getOperand(1));
+        if (auto *Phi = dyn_cast<PHINode>(Of))
+            return choice(*Phi, Shift);
+        if (std::optional<Either> Two = eitherOf(Of))
+            return choice(*Two, Shift, Here);
+        auto *Sum = cast<BinaryOperator>(Of);
+        return Here.CreateShl(choice(Sum->getOperand(0), Shift, Here), Sum->getOperand(1));
+    }
+
+    Value *choice(PHINode &Of, unsigned Shift) {
+        if (PHINode *Known = Bits.lookup({&Of, Shift}))
+            return Known;
+        IRBuilder<> Here(&Of);
+        PHINode *Made = Here.CreatePHI(Here.getInt32Ty(), Of.getNumIncomingValues());
+        Bits[{&Of, Shift}] = Made;
+        DenseMap<BasicBlock *, Value *> From; // a block can be there twice
+        for (auto [Each, Block] : zip_equal(Of.incoming_values(), Of.blocks())) {
+            Value *&Bit = From[Block];
+            if (!Bit) {
+                IRBuilder<> AtEnd(Block->getTerminator());
+                Bit = choice(Each, Shift, AtEnd);
             }
-            const Either &Two = *Found;
-            Value *Bits[] = {Here.getInt32(bitAt(Two.If, Shift)), Here.getInt32(bitAt(Two.Else, Shift))};
-            // The comparison is often there, and flags depend on it, too.
-            Instruction *Next = &*Here.GetInsertPoint();
-            for (User *Each : Two.Tested->users())
-                if (auto *Known = dyn_cast<ICmpInst>(Each); Two.No && Known && Known->getParent() == Next->getParent() && Known->comesBefore(Next))
-                    if (std::optional<bool> Agrees = agrees(Two, Known))
-                        return Here.CreateSelect(Known, Bits[*Agrees ? 0 : 1], Bits[*Agrees ? 1 : 0]);
-            return Here.CreateSelect(Two.No ? Here.CreateICmpNE(Two.Tested, Two.No) : Two.Tested, Bits[0], Bits[1]);
+            Made->addIncoming(Bit, Block);
         }
-        PHINode *&Known = Bits[{Phi, Shift}];
-        if (!Known) {
-            Known = IRBuilder<>(Phi).CreatePHI(Here.getInt32Ty(), Phi->getNumIncomingValues());
-            DenseMap<BasicBlock *, Value *> From;
-            for (auto [Each, Block] : zip_equal(Phi->incoming_values(), Phi->blocks())) {
-                Value *&Bit = From[Block];
-                if (!Bit) {
-                    IRBuilder<> AtEnd(Block->getTerminator());
-                    Bit = choice(Each, Shift, AtEnd);
-                }
-                Known->addIncoming(Bit, Block);
-            }
+        return Made;
+    }
+
+    Value *choice(const Either &Of, unsigned Shift, IRBuilder<> &Here) {
+        Value *If = Here.getInt32(bitAt(Of.If, Shift)), *Else = Here.getInt32(bitAt(Of.Else, Shift));
+        if (!Of.No)
+            return Here.CreateSelect(Of.Tested, If, Else);
+        // The comparison is often there, and flags depend on it, too.
+        Instruction *Next = &*Here.GetInsertPoint();
+        for (User *Each : Of.Tested->users()) {
+            auto *Known = dyn_cast<ICmpInst>(Each);
+            if (!Known || Known->getParent() != Next->getParent() || !Known->comesBefore(Next))
+                continue;
+            if (std::optional<bool> Agrees = agrees(Of, Known))
+                return Here.CreateSelect(Known, *Agrees ? If : Else, *Agrees ? Else : If);
         }
-        return Known;
+        return Here.CreateSelect(Here.CreateICmpNE(Of.Tested, Of.No), If, Else);
     }
 
     // The branch of the block, if it leaves a loop.
     static CondBrInst *exitOf(BasicBlock &Block, LoopInfo &Loops) {
         auto *Branch = dyn_cast<CondBrInst>(Block.getTerminator());
         Loop *Inside = Loops.getLoopFor(&Block);
-        return Branch && Inside && Inside->contains(Branch->getSuccessor(0)) != Inside->contains(Branch->getSuccessor(1)) ? Branch
-                                                                                                                     : nullptr;
+        bool IsExit = Branch && Inside && Inside->contains(Branch->getSuccessor(0)) != Inside->contains(Branch->getSuccessor(1));
+        return IsExit ? Branch : nullptr;
     }
 
     // Sets bits that depend on the condition of a branch that leaves a loop. Those of lanes that stay are constants: LLVM knows them
@@ -1960,8 +1969,8 @@ private:
 };
 
 // If clang loads the plugin before its front end, too (-fplugin), that turns LLVM's byte coverage on, but not for host code, which
-// clang compiles in a process of its own. Otherwise, it is for the decisions of code with counts. No option of clang's driver reaches only the compiler of device code: LLVM's options
-// (-Xarch_device -mllvm) also reach lld, which does not know this one.
+// clang compiles in a process of its own. Otherwise, it is for the decisions of code with counts. No option of clang's driver reaches
+// only the compiler of device code: LLVM's options (-Xarch_device -mllvm) also reach lld, which does not know this one.
 struct TurnOn {
     TurnOn() {
         auto &Options = cl::getRegisteredOptions();
@@ -1985,11 +1994,10 @@ private:
             Arguments.push_back(Saver.save(Each).data());
         cl::ExpandResponseFiles(Saver, cl::TokenizeGNUCommandLine, Arguments);
         SmallVector<StringRef, 256> All(Arguments.begin(), Arguments.end());
-        auto Load = find(All, "-load");
-        while (Load != All.end() && !(Load + 1 != All.end() && Load[1] == Own.dli_fname))
-            Load = std::find(Load + 1, All.end(), "-load");
-        // The arguments are the driver's if it compiles in its own process.
-        if (Load == All.end() && !is_contained(All, (Twine("-fplugin=") + Own.dli_fname).str()))
+        // The driver has another name for the option, and may compile in its own process.
+        StringRef Load[] = {"-load", Own.dli_fname};
+        std::string Option = (Twine("-fplugin=") + Own.dli_fname).str();
+        if (std::search(All.begin(), All.end(), std::begin(Load), std::end(Load)) == All.end() && !is_contained(All, Option))
             return false;
         bool IsHost = is_contained(All, "-cc1") && !is_contained(All, "-fcuda-is-device") &&
                       !is_contained(All, "-fopenmp-is-target-device");
