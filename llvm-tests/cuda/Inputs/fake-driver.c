@@ -7,8 +7,11 @@
 // to a module of which a kernel has run: it may have read a part of the old announcement.
 //
 // Of a fat binary, it uses the image that a real driver uses for sm_90; it does not unpack compressed ones, but takes their
-// content as it is. PTX becomes a module without variables.
+// content as it is. PTX becomes a module with the variables that devprof's instrumentation defines, in the lines that begin with
+// `.weak .global`. Without a cubin for sm_90, it uses a fat binary's first PTX.
 //
+// FAKE_PTX=refuse: instrumented PTX is not accepted (error 218). FAKE_PTX=names: prints whether the PTX that is loaded or linked is
+// instrumented.
 // FAKE_OWNER=NAME: CUPTI has a subscriber of this name. FAKE_FAIL=FUNCTION:NUMBER: the function returns this error.
 // FAKE_SLOW=N: a module is loaded N milliseconds before the call that loads it is over.
 // FAKE_EAGER=1: libraries are loaded in all contexts at once, as with CUDA_MODULE_LOADING=EAGER.
@@ -527,7 +530,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, uintptr_t str
 
 static char *read_file(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
-    char *bytes = malloc(1 << 20);
+    char *bytes = calloc(1, (1 << 20) + 1);
     *size = file ? fread(bytes, 1, 1 << 20, file) : 0;
     if (file)
         fclose(file);
@@ -566,6 +569,14 @@ static char *choose(const char *code, size_t *size) {
                 best = entry;
             next += entry->header + entry->size;
         }
+        for (const char *next = code + fat->header; !best && next < end;) {
+            const struct entry *entry = (const void *)next;
+            if (entry->size > end - next)
+                break;
+            if (entry->kind == 1)
+                best = entry;
+            next += entry->header + entry->size;
+        }
         code = best ? (const char *)best + best->header : "";
     }
     if (is_cubin(code)) {
@@ -584,6 +595,36 @@ static char *choose(const char *code, size_t *size) {
     return memcpy(copy, code, *size);
 }
 
+// The variables of instrumented PTX: `.weak .global .align N .TYPE NAME[COUNT] = {BYTE, …`.
+static void add_variables(struct module *module, const char *text) {
+    static const char start[] = "\n.weak .global .align ";
+    module->variables = calloc(strlen(text) / sizeof start + 1, sizeof *module->variables);
+    char *next = module->memory = aligned_alloc(256, 1 << 20);
+    for (const char *line = text; (line = strstr(line, start)); line++) {
+        int align, count, value;
+        char type[8], *name = calloc(1, 512);
+        if (sscanf(line + sizeof start - 1, "%d .%7s %511[^[][%d] = {%d", &align, type, name, &count, &value) != 5)
+            abort();
+        struct variable *variable = &module->variables[module->count++];
+        variable->name = name;
+        variable->size = count * (strcmp(type, "b8") ? 8 : 1);
+        variable->memory = next;
+        next += (variable->size + 255) / 256 * 256;
+        memset(variable->memory, strcmp(type, "b8") ? 0 : value, variable->size);
+    }
+}
+
+// Whether the driver accepts PTX.
+static int is_accepted(const char *text) {
+    const char *mode = getenv("FAKE_PTX");
+    int is_instrumented = strstr(text, "__profd_") != NULL;
+    if (!mode || is_cubin(text) || !strstr(text, ".version"))
+        return 1;
+    if (!strcmp(mode, "names"))
+        printf("PTX: %s\n", is_instrumented ? "instrumented" : "plain"), fflush(stdout);
+    return strcmp(mode, "refuse") || !is_instrumented;
+}
+
 static struct module *load(char *image, size_t size, struct library *library) {
     while (current->is_busy && getenv("FAKE_WAIT")) {
         is_waiting = 1;
@@ -597,6 +638,8 @@ static struct module *load(char *image, size_t size, struct library *library) {
     const Elf64_Ehdr *header = (void *)image;
     const Elf64_Shdr *sections = (void *)(image + (is_cubin(image) ? header->e_shoff : 0));
     *module = (struct module){.library = library, .context = used(), .id = ++last_id, .image = image, .size = size};
+    if (!is_cubin(image) && strstr(image, "__profd_"))
+        add_variables(module, image);
     for (int n = 0; is_cubin(image) && n < header->e_shnum; n++) {
         if (sections[n].sh_type != SHT_SYMTAB)
             continue;
@@ -660,6 +703,8 @@ static int load_module(unsigned id, struct module **module, const void *code, co
     size_t size;
     call(id, ENTER, &parameters, 0);
     char *image = choose(bytes, &size);
+    if (!is_accepted(image))
+        return end(id, &parameters, 218);
     *module = load(image, size, NULL);
     return end(id, &parameters, 0);
 }
@@ -672,13 +717,29 @@ int cuModuleLoadData(struct module **module, const void *code) {
     BEGIN;
     return load_module(19, module, code, code);
 }
-int cuModuleLoadDataEx(struct module **module, const void *code, unsigned count, void *options, void *values) {
+// Each option's value is a size of a log, which becomes 0 if the code is accepted, and otherwise 1.
+int cuModuleLoadDataEx(struct module **module, const void *code, unsigned count, void *options, uintptr_t *values) {
     BEGIN;
-    return load_module(20, module, code, code);
+    int error = load_module(20, module, code, code);
+    for (unsigned n = 0; n < count; n++) {
+        if (values[n] != 100)
+            abort();
+        values[n] = error != 0;
+    }
+    return error;
 }
 int cuModuleLoadFatBinary(struct module **module, const void *code) {
     BEGIN;
     return load_module(21, module, code, code);
+}
+int cuLinkAddData_v2(void *state, int kind, const char *data, size_t size, const char *name, unsigned count, void *options, void *values) {
+    BEGIN;
+    return kind != 1 || !name || !size || strnlen(data, size) < size - 1 ? 1 : is_accepted(data) ? 0 : 218;
+}
+int cuLinkAddFile_v2(void *state, int kind, const char *path, unsigned count, void *options, void *values) {
+    size_t size;
+    BEGIN;
+    return kind == 1 && is_accepted(read_file(path, &size)) ? 0 : 218;
 }
 // A thread that is about to unload a module and has called fake_slow waits, after the report of that call and where it asks for a
 // variable of another module, until a thread calls fake_slow(NULL).
@@ -731,6 +792,8 @@ static int load_library(unsigned id, struct library **library, const void *code,
         return 1;
     call(id, ENTER, &parameters, 0);
     char *image = choose(bytes, &size);
+    if (!is_accepted(image))
+        return end(id, &parameters, 218);
     *library = add(image, size);
     return end(id, &parameters, 0);
 }
@@ -912,6 +975,7 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
         FUNCTION(cuCtxSetCurrent, ), FUNCTION(cuDevicePrimaryCtxRetain, ), FUNCTION(cuDevicePrimaryCtxRelease, _v2),
         FUNCTION(cuDevicePrimaryCtxReset, _v2), FUNCTION(cuModuleLoad, ), FUNCTION(cuModuleLoadData, ),
         FUNCTION(cuModuleLoadDataEx, ), FUNCTION(cuModuleLoadFatBinary, ), FUNCTION(cuModuleUnload, ),
+        FUNCTION(cuLinkAddData, _v2), FUNCTION(cuLinkAddFile, _v2),
         FUNCTION(cuLibraryLoadData, ), FUNCTION(cuLibraryLoadFromFile, ), FUNCTION(cuLibraryGetModule, ),
         FUNCTION(cuLibraryUnload, ), FUNCTION(cuLaunchKernel, ), FUNCTION(cuStreamBeginCapture, _v2),
         FUNCTION(cuStreamEndCapture, ), FUNCTION(cuStreamDestroy, _v2), FUNCTION(cuStreamBeginRecaptureToGraph, ),

@@ -21,6 +21,8 @@
     f(cuModuleLoadData, , (void **, const void *))                                             \
     f(cuModuleLoadDataEx, , (void **, const void *, unsigned, void *, void *))                 \
     f(cuModuleLoadFatBinary, , (void **, const void *))                                        \
+    f(cuLinkAddData, _v2, (void *, int, const void *, size_t, const char *, unsigned, void *, void *))      \
+    f(cuLinkAddFile, _v2, (void *, int, const char *, unsigned, void *, void *))                            \
     f(cuLibraryLoadFromFile, , (void **, const char *, void *, void *, unsigned, void *, void *, unsigned)) \
     f(cuLibraryLoadData, , (void **, const void *, void *, void *, unsigned, void *, void *, unsigned))     \
     f(cuLibraryGetModule, , (void **, void *)) f(cuLibraryUnload, , (void *))                  \
@@ -72,6 +74,8 @@ FAKES(DECLARE_FAKE)
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
 #define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuStreamDestroy cuStreamDestroy_v2
+#define cuLinkAddData cuLinkAddData_v2
+#define cuLinkAddFile cuLinkAddFile_v2
 static void look_up(void) {}
 #endif
 
@@ -125,6 +129,13 @@ static void count_late(void) {
 static void unload_late(void) { cuModuleUnload(module); }
 
 static void *context, *other, *graph;
+
+// With an option that the driver changes.
+static int load_with_log(char *file) {
+    uintptr_t size = 100;
+    int option = 4, error = cuModuleLoadDataEx(&module, read_file(file), 1, &option, &size);
+    return error || printf("log: %zu\n", (size_t)size) < 0;
+}
 
 static int load_in_thread(char *file) {
     pthread_t thread;
@@ -180,6 +191,10 @@ static int step(const char *name, char *argument) {
     ON("module", cuModuleLoad(&module, argument))
     ON("data", cuModuleLoadData(&module, read_file(argument)))
     ON("options", cuModuleLoadDataEx(&module, read_file(argument), 0, 0, 0))
+    ON("log", load_with_log(argument))
+    // PTX for the linker, of its bytes and of a file.
+    ON("link", cuLinkAddData(0, 1, read_file(argument), strlen(read_file(argument)), argument, 0, 0, 0))
+    ON("link-file", cuLinkAddFile(0, 1, argument, 0, 0, 0))
     ON("fat", cuModuleLoadFatBinary(&module, read_file(argument)))
     ON("wrapper", cuModuleLoadFatBinary(&module, wrap(read_file(argument))))
     ON("damaged", (fake_load(argument), 0)) // an image that the driver does not read

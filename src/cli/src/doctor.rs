@@ -71,6 +71,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         variable: &variable,
         libraries: &known,
         ptxas: find_in_path(OsStr::new("ptxas")),
+        nvcc: find_in_path(OsStr::new("nvcc")),
     }));
     findings.extend(libraries::check(&known, has_amd));
     findings.extend(toolchain::check(&options.llvm, &llvm, has_amd));

@@ -37,6 +37,9 @@ use std::time::SystemTime;
 /// The options of AddressSanitizer's runtime.
 const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
 
+/// The variables of `--ptx`: devprof's, and CuPy's, which otherwise makes code for the GPU itself.
+const PTX: [&str; 2] = [settings::PTX.name, "CUPY_COMPILE_WITH_PTX"];
+
 #[derive(Args)]
 pub struct Options {
     /// Where to write profiles; a pattern as in LLVM_PROFILE_FILE (%p: process ID, %m: merge processes into
@@ -57,6 +60,10 @@ pub struct Options {
     /// How long to wait for running kernels when the program exits [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = times::milliseconds)]
     sync: Option<u64>,
+    /// Instrument the PTX that the program passes to the CUDA driver: code that libraries compile while it runs (NVRTC, Numba,
+    /// CuPy), and PTX with line information in programs
+    #[arg(long)]
+    ptx: bool,
     /// Load this libdevprof.so instead of the installed one
     #[arg(
         long,
@@ -270,7 +277,13 @@ fn variables(
         (settings::SNAPSHOT.name, number(options.snapshot)),
         (settings::SYNC.name, number(options.sync)),
     ];
-    for (name, value) in general.into_iter().chain(options.trace.settings()) {
+    let ptx: &[&str] = if options.ptx { &PTX } else { &[] };
+    let ptx = ptx.iter().map(|name| (*name, Some("1".into())));
+    for (name, value) in general
+        .into_iter()
+        .chain(options.trace.settings())
+        .chain(ptx)
+    {
         if let Some(value) = value {
             command.env(name, value);
         }

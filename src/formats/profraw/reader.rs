@@ -167,6 +167,9 @@ impl Layout {
     }
 }
 
+/// The end of the names of files, next to profiles, with device code that the runtime has instrumented in a process.
+pub const DEVICE_CODE: &str = ".devprof.cubin";
+
 /// An id in hexadecimal.
 pub fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -143,6 +143,8 @@ variables! {
         "Append the written files and the losses to this file, if it exists.";
     CUPTI = "DEVPROF_CUPTI", Text,
         "The path of CUPTI's library (libcupti.so), which devprof then also uses without a trace. Default: the one next to the CUDA runtime, in CUDA_HOME, CUDA_PATH, /usr/local/cuda, or that the dynamic linker finds. none: CUPTI is not used.";
+    PTX = "DEVPROF_PTX", Flag,
+        "instrument the PTX that the program passes to the CUDA driver, and in programs and libraries the PTX that has line information. Needs libdevprof.so.";
     DISABLE = "DEVPROF_DISABLE", Flag,
         "the runtime does nothing.";
 }

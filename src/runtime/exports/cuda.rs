@@ -106,7 +106,7 @@ const NOT_OBSERVED: c_uint = 0;
 /// They are the arguments of the function with this number.
 unsafe fn call_driver(
     id: c_uint,
-    arguments: *const c_void,
+    arguments: *mut c_void,
     call: &mut dyn FnMut() -> CUresult,
 ) -> CUresult {
     // SAFETY: the caller's promise.
@@ -119,7 +119,7 @@ unsafe fn call_driver(
     }
 }
 
-/// Defines families. Each has its number in CUPTI's callbacks, its exported names, and its arguments.
+/// Defines families. Each has its number in CUPTI's callbacks (or one of [`wrapped`]'s, if the function is not observed), its exported names, and its arguments.
 macro_rules! families {
     ($(
         $name:ident = $id:expr, [$($exported:ident $slot:literal),*], ($($argument:ident: $type:ty),*);
@@ -148,11 +148,12 @@ macro_rules! families {
                 let real = unsafe {
                     std::mem::transmute::<P, unsafe extern "C" fn($($type),*) -> CUresult>(real)
                 };
-                let arguments = Arguments { $($argument),* };
-                // SAFETY: the caller's promise.
-                let mut call = || unsafe { real($($argument),*) };
+                let mut arguments = Arguments { $($argument),* };
+                let arguments = &raw mut arguments;
+                // SAFETY: the caller's promise. `instrument` may have replaced the code.
+                let mut call = || unsafe { real($((*arguments).$argument),*) };
                 // SAFETY: the arguments of this function.
-                unsafe { call_driver($id, (&raw const arguments).cast(), &mut call) }
+                unsafe { call_driver($id, arguments.cast(), &mut call) }
             }
 
             $(
@@ -199,6 +200,10 @@ families! {
     cuModuleLoadDataEx = cbid::cuModuleLoadDataEx, [cuModuleLoadDataEx 0],
         (module: P, image: P, count: c_uint, options: P, values: P);
     cuModuleLoadFatBinary = cbid::cuModuleLoadFatBinary, [cuModuleLoadFatBinary 0], (module: P, image: P);
+    cuLinkAddData = wrapped::LINK_DATA, [cuLinkAddData 0, cuLinkAddData_v2 1],
+        (state: P, kind: c_int, data: P, size: usize, name: P, count: c_uint, options: P, values: P);
+    cuLinkAddFile = wrapped::LINK_FILE, [cuLinkAddFile 0, cuLinkAddFile_v2 1],
+        (state: P, kind: c_int, file: P, count: c_uint, options: P, values: P);
     cuModuleUnload = cbid::cuModuleUnload, [cuModuleUnload 0], (module: CUmodule);
     cuLibraryLoadData = cbid::cuLibraryLoadData, [cuLibraryLoadData 0],
         (library: P, code: P, options: P, values: P, count: c_uint, library_options: P, library_values: P, library_count: c_uint);

@@ -49,6 +49,8 @@ pub enum Content {
     Counting(Arc<Vec<u8>>),
     /// Instrumented PTX, which the driver compiles.
     CountingPtx,
+    /// PTX that devprof has instrumented in this process.
+    OfProcess(Arc<ptx::Object>),
     /// It is not instrumented.
     Plain,
     /// It may be instrumented.
@@ -108,50 +110,16 @@ impl Code {
     /// The driver has loaded this code from this address, so it is one of the driver's formats.
     pub unsafe fn read_memory(code: *const c_void) -> Result<Code, Damage> {
         // SAFETY: the caller's promise.
-        let read = unsafe { Code::read_formats(code) }?;
+        let read = Code::read(unsafe { image_in_memory(code) }?)?;
         Ok(Code {
             address: Some(code as usize),
             ..read
         })
     }
 
-    /// # Safety
-    /// As for [`Code::read_memory`].
-    unsafe fn read_formats(code: *const c_void) -> Result<Code, Damage> {
-        /// # Safety
-        /// So many bytes can be read.
-        unsafe fn view<'a>(start: *const c_void, size: usize) -> &'a [u8] {
-            // SAFETY: the caller's promise.
-            unsafe { std::slice::from_raw_parts(start.cast::<u8>(), size) }
-        }
-        if code.is_null() {
-            return Err(Damage::Unknown);
-        }
-        // SAFETY: the caller's promise. Each header has the size that its magic number implies, and says how long the rest is.
-        unsafe {
-            let mut start = code;
-            // PTX may be shorter than a word: compared byte by byte.
-            if begins_with(start, &WRAPPER.to_le_bytes()) {
-                start = code.byte_add(8).cast::<*const c_void>().read_unaligned();
-                if start.is_null() {
-                    return Err(Damage::Unknown);
-                }
-            }
-            if begins_with(start, fatbin::MAGIC) {
-                let header = fat_header(view(start, fatbin::HEADER), isize::MAX as usize)?;
-                return fat_binary(view(start, header.size as usize), header);
-            }
-            if begins_with(start, ELFMAG) {
-                let header = view(start, SIZEOF_EHDR);
-                let header = Elf::parse_header(header).map_err(|_| Damage::Unknown)?;
-                let table = section_table(&header).ok_or(Damage::Unknown)?;
-                let sections = view(start.byte_add(table.start), table.len());
-                let size = elf_size(&header, &table, sections).ok_or(Damage::Unknown)?;
-                return Ok(Code::single(false, cubin(view(start, size))));
-            }
-            let text = CStr::from_ptr(start.cast::<c_char>()).to_bytes();
-            Code::read(text)
-        }
+    /// The code that the driver makes of PTX that devprof has instrumented.
+    pub fn of_process(object: ptx::Object) -> Code {
+        Code::single(true, Content::OfProcess(object.into()))
     }
 
     fn single(is_ptx: bool, content: Content) -> Code {
@@ -176,7 +144,10 @@ impl Code {
         if has(|content| {
             matches!(
                 content,
-                Content::Counting(_) | Content::CountingPtx | Content::OutOfMemory(_)
+                Content::Counting(_)
+                    | Content::CountingPtx
+                    | Content::OfProcess(_)
+                    | Content::OutOfMemory(_)
             )
         }) {
             Counting::Yes
@@ -203,13 +174,7 @@ impl Code {
             .iter()
             .filter_map(|entry| {
                 let of_code = entry.arch.unwrap_or(arch);
-                let is_same_major = of_code / 10 == arch / 10;
-                let fits = match entry.specific {
-                    Specific::Architecture => of_code == arch,
-                    Specific::Family => is_same_major && of_code <= arch,
-                    Specific::No => (is_same_major || entry.is_ptx) && of_code <= arch,
-                };
-                fits.then_some((of_code, entry))
+                runs_on(of_code, entry.specific, entry.is_ptx, arch).then_some((of_code, entry))
             })
             .collect();
         if fitting.iter().any(|(_, entry)| !entry.is_ptx) {
@@ -222,6 +187,62 @@ impl Code {
     }
 }
 
+/// The bytes of an image in memory: a fat binary, also with the wrapper that a program has, a cubin, or PTX without the NUL byte
+/// at its end.
+///
+/// # Safety
+/// The program has passed this address to the driver, so the image there is in one of the driver's formats. It is not
+/// changed or freed as long as the result is used.
+pub unsafe fn image_in_memory<'a>(code: *const c_void) -> Result<&'a [u8], Damage> {
+    /// # Safety
+    /// So many bytes can be read.
+    unsafe fn view<'a>(start: *const c_void, size: usize) -> &'a [u8] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(start.cast::<u8>(), size) }
+    }
+    if code.is_null() {
+        return Err(Damage::Unknown);
+    }
+    // SAFETY: the caller's promise. Each header has the size that its magic number implies, and says how long the rest is.
+    unsafe {
+        let mut start = code;
+        // PTX may be shorter than a word: compared byte by byte.
+        if begins_with(start, &WRAPPER.to_le_bytes()) {
+            start = code.byte_add(8).cast::<*const c_void>().read_unaligned();
+            if start.is_null() {
+                return Err(Damage::Unknown);
+            }
+        }
+        if begins_with(start, fatbin::MAGIC) {
+            let header = fat_header(view(start, fatbin::HEADER), isize::MAX as usize)?;
+            return Ok(view(start, header.size as usize));
+        }
+        if begins_with(start, ELFMAG) {
+            let header = view(start, SIZEOF_EHDR);
+            let header = Elf::parse_header(header).map_err(|_| Damage::Unknown)?;
+            let table = section_table(&header).ok_or(Damage::Unknown)?;
+            let sections = view(start.byte_add(table.start), table.len());
+            let size = elf_size(&header, &table, sections).ok_or(Damage::Unknown)?;
+            return Ok(view(start, size));
+        }
+        Ok(CStr::from_ptr(start.cast::<c_char>()).to_bytes())
+    }
+}
+
+/// Whether code is the wrapper of fat binaries that the driver links (`-rdc=true`).
+///
+/// # Safety
+/// As for [`image_in_memory`].
+pub unsafe fn is_for_linker(code: *const c_void) -> bool {
+    const LINKED: u32 = 2;
+    // SAFETY: the caller's promise: a wrapper has its version after the magic number.
+    unsafe {
+        !code.is_null()
+            && begins_with(code, &WRAPPER.to_le_bytes())
+            && code.byte_add(4).cast::<u32>().read_unaligned() == LINKED
+    }
+}
+
 /// Whether memory begins with a magic number.
 ///
 /// # Safety
@@ -231,6 +252,16 @@ unsafe fn begins_with(start: *const c_void, magic: &[u8]) -> bool {
     let mut magic = magic.iter().enumerate();
     // SAFETY: the caller's promise.
     magic.all(|(n, byte)| unsafe { start.cast::<u8>().add(n).read() } == *byte)
+}
+
+/// Whether the driver can use an image for the architecture `of_code` on a device.
+pub fn runs_on(of_code: u32, specific: Specific, is_ptx: bool, arch: u32) -> bool {
+    let is_same_major = of_code / 10 == arch / 10;
+    match specific {
+        Specific::Architecture => of_code == arch,
+        Specific::Family => is_same_major && of_code <= arch,
+        Specific::No => (is_same_major || is_ptx) && of_code <= arch,
+    }
 }
 
 /// The header of a fat binary that has at most `available` bytes.
@@ -332,18 +363,18 @@ fn range(offset: u64, size: u64) -> Option<Range<usize>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::image::tests::fixture;
     use super::*;
     use byteorder::{ByteOrder, LittleEndian};
 
-    const PTX: u16 = 1;
-    const CUBIN: u16 = 2;
+    pub const PTX: u16 = 1;
+    pub const CUBIN: u16 = 2;
     const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
     const FAMILY_SPECIFIC: u64 = 0x20_0000;
 
     /// An entry of a fat binary, with its header.
-    fn entry_bytes(kind: u16, arch: u32, flags: u64, content: &[u8]) -> Vec<u8> {
+    pub fn entry_bytes(kind: u16, arch: u32, flags: u64, content: &[u8]) -> Vec<u8> {
         let mut bytes = [0; fatbin::ENTRY];
         LittleEndian::write_u16(&mut bytes[0..], kind);
         LittleEndian::write_u32(&mut bytes[4..], fatbin::ENTRY as u32);
@@ -353,7 +384,7 @@ mod tests {
         [&bytes[..], content].concat()
     }
 
-    fn fat(entries: &[Vec<u8>]) -> Vec<u8> {
+    pub fn fat(entries: &[Vec<u8>]) -> Vec<u8> {
         let content = entries.concat();
         let mut bytes = vec![0; fatbin::HEADER];
         bytes[..4].copy_from_slice(fatbin::MAGIC);
@@ -438,6 +469,34 @@ mod tests {
         );
         assert_eq!(Code::read(b""), Err(Damage::Unknown));
         assert_eq!(Code::read(b"\xff\xff"), Err(Damage::Unknown));
+    }
+
+    /// What is made of instrumented PTX is read as the compiled cubin would be.
+    #[test]
+    fn ptx_of_the_process_has_the_variables_of_a_cubin() {
+        let text = ".version 9.0\n.target sm_80\n.address_size 64\n.entry k()\n{\n.loc 1 5 1\n@%p ret;\n.loc 1 6 1\nret;\n}\n.file 1 \"/a.cu\"\n";
+        let done = ptx::instrument(text, Path::new("/"), ptx::Origin::Process, |_| false);
+        let done = done.unwrap().unwrap();
+        let code = Code::of_process(done.object);
+        assert_eq!(code.counting(), Counting::Yes);
+        let Content::OfProcess(object) = first(&code, 90) else {
+            panic!("{code:?}");
+        };
+        let cubin = object.cubin(90);
+        assert_eq!(image::kernels(&cubin), Ok(vec![c"k"]));
+        let image = image::read(&cubin, 1 << 32).unwrap().expect("instrumented");
+        assert_eq!((image.arch.as_str(), image.counter), ("sm_90", 1));
+        assert!(image.is_of_process);
+        let (record, flags) = (image.records().next().unwrap(), &image.counters[0]);
+        assert_eq!(record.1.num_counters.get(), 2);
+        assert_eq!(flags.range.end - flags.range.start, 2);
+        assert!(done.text.contains(flags.symbol.to_str().unwrap()));
+        assert_eq!(
+            image::read(&fixture(), 0)
+                .unwrap()
+                .map(|image| image.is_of_process),
+            Some(false)
+        );
     }
 
     /// Pages that cannot be read.

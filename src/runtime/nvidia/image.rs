@@ -86,6 +86,8 @@ pub struct Image {
     pub counter: u64,
     /// The build id.
     pub id: [u8; 16],
+    /// devprof has instrumented it in this process, so no file has its coverage mapping.
+    pub is_of_process: bool,
     /// One of its kernels. Code without kernels counts nothing.
     pub kernel: Option<CString>,
 }
@@ -288,6 +290,9 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         counters,
         counter,
         id: id(cubin),
+        is_of_process: variables
+            .get(ptx::MARKER.as_bytes())
+            .is_some_and(|marker| marker.bytes == Some(&[ptx::Origin::Process as u8])),
         kernel: kernel.map(CStr::to_owned),
     }))
 }
@@ -492,6 +497,7 @@ fn variables(cubin: &[u8]) -> Result<(String, Variables<'_>), Damage> {
             .iter()
             .any(|p| name.starts_with(p))
             || name == VERSION
+            || name == ptx::MARKER.as_bytes()
             || is_names(name);
         let section = sections
             .all

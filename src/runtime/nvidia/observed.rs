@@ -6,7 +6,7 @@
 
 use super::code::{Code, Counting, Damage};
 use super::registry::{self, Module, registry, take_loaded, take_of_thread};
-use super::{driver, handles, image, prepare, primary, wait, without_cupti};
+use super::{driver, handles, image, prepare, primary, saved, wait, without_cupti};
 use crate::gpu::observers::{self, Source};
 use crate::gpu::runtime::ExecutableId;
 use crate::support::sync::Busy;
@@ -17,6 +17,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The effect of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,6 +119,7 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
     match image::read(cubin, registry::base(n)) {
         Ok(None) => {}
         Ok(Some(image)) => {
+            saved::save(&image, cubin);
             registry.context_mut(context);
             registry.modules.push(Module {
                 id,
@@ -264,11 +266,14 @@ unsafe fn call(kind: Kind, data: &CUpti_CallbackData) {
     }
 }
 
-/// Reads the code that a function has loaded.
+/// The code that a function has loaded: what devprof has instrumented, or else what the program has passed.
 ///
 /// # Safety
 /// `code` is the argument of a call of a function of this kind that has succeeded.
 unsafe fn read(kind: Kind, code: *const c_void) -> Result<Code, Damage> {
+    if let Some(code) = registry::take_of_process() {
+        return Ok(Arc::unwrap_or_clone(code));
+    }
     // SAFETY: the caller's promise: the path of a file, or code that the driver has loaded.
     unsafe {
         if matches!(kind, LoadModuleFile | LoadLibraryFile) {

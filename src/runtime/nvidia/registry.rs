@@ -191,6 +191,8 @@ pub struct Registry {
     /// The modules that each thread has loaded in its current call. (Thread-local variables with destructors do not exist
     /// any more in exit handlers.)
     loaded: Vec<(u32, ExecutableId)>,
+    /// The code that devprof has instrumented, and that the current call of each thread loads.
+    of_process: Vec<(u32, Arc<Code>)>,
     /// The modules that the current call of each thread unloads, with the generation for
     /// [`destroyed`](crate::gpu::observers::DrainObserver::destroyed).
     pub unloading: Vec<(u32, (ExecutableId, u64))>,
@@ -208,6 +210,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     unused: Vec::new(),
     damaged: Vec::new(),
     loaded: Vec::new(),
+    of_process: Vec::new(),
     unloading: Vec::new(),
     last: 0,
 });
@@ -271,11 +274,24 @@ pub fn take_loaded() -> Vec<ExecutableId> {
     take_of_thread(&mut registry().loaded)
 }
 
+/// The call that the calling thread begins loads code that devprof has instrumented. `None`: no such code.
+pub fn set_of_process(code: Option<Arc<Code>>) {
+    let thread = threads::thread_id();
+    let all = &mut registry().of_process;
+    all.retain(|(of, _)| *of != thread);
+    all.extend(code.map(|code| (thread, code)));
+}
+
+/// The code of [`set_of_process`].
+pub fn take_of_process() -> Option<Arc<Code>> {
+    take_of_thread(&mut registry().of_process).pop()
+}
+
 /// The entries of the calling thread.
-pub fn take_of_thread<T: Copy>(all: &mut Vec<(u32, T)>) -> Vec<T> {
+pub fn take_of_thread<T: Clone>(all: &mut Vec<(u32, T)>) -> Vec<T> {
     let thread = threads::thread_id();
     let of_thread = all.iter().filter(|(of, _)| *of == thread);
-    let taken = of_thread.map(|(_, entry)| *entry).collect();
+    let taken = of_thread.map(|(_, entry)| entry.clone()).collect();
     all.retain(|(of, _)| *of != thread);
     taken
 }

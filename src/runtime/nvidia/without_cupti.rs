@@ -9,7 +9,7 @@ use super::code::{Code, Content, Counting, Damage};
 use super::driver::{self, Current, Driver};
 use super::image::{self, Image};
 use super::registry::{self, Module, Search, registry};
-use super::{handles, prepare, primary, transfer};
+use super::{handles, prepare, primary, saved, transfer};
 use crate::gpu::copy_layout::VARIABLE;
 use crate::gpu::observers;
 use crate::gpu::runtime::{Error, ExecutableId};
@@ -17,6 +17,7 @@ use crate::support::diagnostics;
 use crate::support::sync::lock;
 use crate::sys::elf_sections;
 use cuda_abi::driver::*;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -211,7 +212,7 @@ fn add(
     let arch = architecture(driver, context)?;
     let chosen = code.chosen(arch);
     match chosen.first() {
-        Some(Content::Counting(_)) => {}
+        Some(Content::Counting(_) | Content::OfProcess(_)) => {}
         None | Some(Content::Plain) => return Ok(None),
         Some(Content::CountingPtx) => return Err(Unread::Ptx(format!("sm_{arch}"))),
         Some(Content::OutOfMemory(error)) => {
@@ -232,8 +233,14 @@ fn add(
     let n = registry().next();
     let mut images = Vec::new();
     for content in chosen {
-        if let Content::Counting(cubin) = content {
-            images.extend(image::read(cubin, registry::base(n))?);
+        let cubin = match content {
+            Content::Counting(cubin) => Cow::Borrowed(&cubin[..]),
+            Content::OfProcess(object) => object.cubin(arch).into(),
+            _ => continue,
+        };
+        if let Some(image) = image::read(&cubin, registry::base(n))? {
+            saved::save(&image, &cubin);
+            images.push(image);
         }
     }
     let is_right = |image: &Image| handles::has_same_records(driver, handle, image);

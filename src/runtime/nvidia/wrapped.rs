@@ -3,7 +3,7 @@
 
 use super::observed;
 use super::registry::registry;
-use super::{primary, subscriber, without_cupti};
+use super::{instrument, primary, subscriber, without_cupti};
 use crate::gpu::observers;
 use crate::gpu::owner::is_owner;
 use crate::support::panic_guard::{Cost, guarded};
@@ -13,6 +13,7 @@ use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use super::driver::address as driver_function;
+pub use super::instrument::{LINK_DATA, LINK_FILE};
 
 /// A program has a wrapper.
 static IS_HANDED_OUT: AtomicBool = AtomicBool::new(false);
@@ -27,11 +28,46 @@ pub fn handed_out() {
     IS_HANDED_OUT.store(true, Ordering::Relaxed);
 }
 
-/// Calls a function of the driver, and reports the call if modules are found without CUPTI.
+/// Calls a function of the driver, and reports the call if modules are found without CUPTI. If that was requested, the driver gets
+/// instrumented PTX; if it does not accept that, it gets the program's.
 ///
 /// # Safety
 /// These are the arguments of the function with this number.
 pub unsafe fn observe(
+    id: c_uint,
+    arguments: *mut c_void,
+    call: &mut dyn FnMut() -> CUresult,
+) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let instrumented = match instrument::instrumented(id, arguments) {
+            None => return observe_call(id, arguments, call),
+            Some(Ok(instrumented)) => instrumented,
+            Some(Err(loss)) => {
+                let result = observe_call(id, arguments, call);
+                if result == CUresult::SUCCESS {
+                    loss.report();
+                }
+                return result;
+            }
+        };
+        let attempt = observe_call(id, arguments, &mut || instrumented.load(call));
+        if attempt == CUresult::SUCCESS {
+            instrumented.report_losses();
+            return attempt;
+        }
+        instrumented.restore();
+        let result = observe_call(id, arguments, call);
+        if result == CUresult::SUCCESS {
+            instrumented.report_refused(attempt);
+        }
+        result
+    }
+}
+
+/// # Safety
+/// As for [`observe`].
+unsafe fn observe_call(
     id: c_uint,
     arguments: *const c_void,
     call: &mut dyn FnMut() -> CUresult,

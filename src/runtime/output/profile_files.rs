@@ -55,6 +55,20 @@ struct Slot {
     written: Option<Written>,
 }
 
+/// The directory of profiles that are written now. `None`: none are written.
+pub fn directory(settings: &Settings) -> Option<PathBuf> {
+    let names = Names::new(settings);
+    let object = ObjectId {
+        fingerprint: 0,
+        build_id: None,
+    };
+    let path = names.target.destination(&names.values, object).path;
+    let path = names.directory.join(path);
+    atomic_file::is_wanted(&path)
+        .is_ok_and(|is_wanted| is_wanted)
+        .then(|| path.parent().map(Path::to_owned))?
+}
+
 /// The names of one drain's files.
 struct Names {
     target: Target,
@@ -63,6 +77,20 @@ struct Names {
     directory: PathBuf,
     /// When devprof was loaded.
     loaded: SystemTime,
+}
+
+impl Names {
+    fn new(settings: &Settings) -> Names {
+        Names {
+            target: Target::new(&settings.environment),
+            values: Values {
+                pid: std::process::id(),
+                ..settings.environment.values.clone()
+            },
+            directory: std::env::current_dir().unwrap_or_default(),
+            loaded: settings.loaded,
+        }
+    }
 }
 
 /// A file that was written.
@@ -108,15 +136,7 @@ impl Files {
             .into_iter()
             .map(|profile| self.add_profile(&agents[profile.agent], profile))
             .collect();
-        let names = Names {
-            target: Target::new(&settings.environment),
-            values: Values {
-                pid: std::process::id(),
-                ..settings.environment.values.clone()
-            },
-            directory: std::env::current_dir().unwrap_or_default(),
-            loaded: settings.loaded,
-        };
+        let names = Names::new(settings);
         if existing.is_some() {
             // The pattern may have changed, also for code objects that are unloaded.
             changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));

@@ -26,6 +26,8 @@ pub struct Settings {
     pub trace: Option<OsString>,
     /// DEVPROF_CUPTI: the path of CUPTI's library.
     pub cupti: Option<OsString>,
+    /// DEVPROF_PTX=1: instrument PTX that the program passes to the CUDA driver.
+    pub ptx: bool,
     /// HIP_VISIBLE_DEVICES, or else CUDA_VISIBLE_DEVICES: the GPUs that HIP uses.
     pub hip_devices: Option<OsString>,
     /// The contents of the trace, and when it records.
@@ -116,6 +118,7 @@ impl Settings {
             environment: Environment::now(),
             trace: not_empty(settings::TRACE.name),
             cupti: not_empty(settings::CUPTI.name),
+            ptx: is_on(settings::PTX),
             hip_devices: ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
                 .into_iter()
                 .find_map(not_empty),

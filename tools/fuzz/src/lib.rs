@@ -127,7 +127,11 @@ pub fn trace(bytes: &[u8]) {
 /// PTX, which is instrumented once.
 pub fn instrument(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let run = |text: &str| ptx::instrument(text, Path::new("/"), |name| name.ends_with(".h"));
+    let run = |text: &str| {
+        ptx::instrument(text, Path::new("/"), ptx::Origin::Build, |name| {
+            name.ends_with(".h")
+        })
+    };
     let Ok(Some(done)) = run(&text) else {
         return;
     };
@@ -261,7 +265,7 @@ mod tests {
     fn the_seed_of_ptx_is_instrumented() {
         for (_, seed) in corpus::seeds("ptx") {
             let text = String::from_utf8(seed).unwrap();
-            let done = ptx::instrument(&text, Path::new("/"), |_| false);
+            let done = ptx::instrument(&text, Path::new("/"), ptx::Origin::Build, |_| false);
             let done = done.unwrap().unwrap();
             assert_eq!((done.functions, done.not_instrumented), (1, Vec::new()));
         }

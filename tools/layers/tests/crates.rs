@@ -103,8 +103,8 @@ fn other_crates() {
             blocks
             lines
             flags
-            mapping
-            record
+            mapping update variable
+            object record
         ",
         ),
         (

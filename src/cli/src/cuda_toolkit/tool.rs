@@ -251,7 +251,14 @@ impl Copies {
                     .is_some_and(|headers| path.starts_with(headers))
             })
         };
-        let done = read.and_then(|text| Ok(ptx::instrument(text, &directory, is_header)?));
+        let done = read.and_then(|text| {
+            Ok(ptx::instrument(
+                text,
+                &directory,
+                ptx::Origin::Build,
+                is_header,
+            )?)
+        });
         let done = match done {
             Ok(Some(done)) => done,
             Ok(None) => return Ok(None),

@@ -4,6 +4,7 @@
 use super::finding::{Finding, Topic};
 use super::machine::{self, counted};
 use crate::cuda_installation::{USUAL, missing_part, usual_dirs};
+use crate::cuda_toolkit;
 use crate::gpus;
 use crate::llvm::entries;
 use std::ffi::{OsStr, OsString};
@@ -40,6 +41,8 @@ pub struct System<'a> {
     pub libraries: &'a [PathBuf],
     /// The ptxas in PATH.
     pub ptxas: Option<PathBuf>,
+    /// The nvcc in PATH.
+    pub nvcc: Option<PathBuf>,
 }
 
 /// The findings about CUDA. Empty if this machine has nothing of it.
@@ -85,10 +88,23 @@ pub fn check(system: &System) -> Vec<Finding> {
             INSTALL_CUDA,
         ),
     });
+    findings.extend(system.nvcc.as_deref().map(of_nvcc));
     if driver.is_some() {
         findings.push(system.cupti());
     }
     findings
+}
+
+/// Whether the nvcc in PATH is one whose code devprof instruments.
+fn of_nvcc(nvcc: &Path) -> Finding {
+    let name = nvcc.display();
+    if cuda_toolkit::is_one(nvcc) {
+        TOPIC.ok(format!("{name} instruments device code"))
+    } else {
+        TOPIC.ok(format!(
+            "{name} does not instrument device code; that of a toolkit of `devprof cuda-toolkit DIR` does"
+        ))
+    }
 }
 
 /// Whether this machine has NVIDIA's driver.
@@ -260,12 +276,13 @@ mod tests {
                 let found = variables.find(|(own, _)| *own == name);
                 found.map(|(_, value)| value.clone().into_os_string())
             };
-            let ptxas = Some(self.path("bin/ptxas")).filter(|path| path.exists());
+            let program = |name: &str| Some(self.path(name)).filter(|path| path.exists());
             let findings = check(&System {
                 root: self.dir.path(),
                 variable: &variable,
                 libraries: &self.libraries,
-                ptxas,
+                ptxas: program("bin/ptxas"),
+                nvcc: program("bin/nvcc"),
             });
             let root = self.dir.path().display().to_string();
             let text = |finding: Finding| {
@@ -367,6 +384,21 @@ mod tests {
         let found = Root::new(&TOOLKIT[..1]).check();
         let expected = "Missing: clang cannot use the CUDA installation /usr/local/cuda: it has no include/cuda.h -> ";
         assert!(found[1].starts_with(expected), "{found:?}");
+        // nvcc, and one that instruments.
+        for (mark, expected) in [
+            ("nothing", "/bin/nvcc does not instrument device code"),
+            (".devprof-cuda-toolkit", "/bin/nvcc instruments device code"),
+        ] {
+            let root = Root::new(&[
+                "bin/ptxas",
+                "include/cuda.h",
+                "nvvm/libdevice/x",
+                "bin/nvcc",
+                mark,
+            ]);
+            let found = root.check();
+            assert!(found[2].contains(expected), "{found:?}");
+        }
         // The variable takes precedence.
         let mut root = Root::new(&TOOLKIT);
         root.variables.push(("CUDA_PATH", root.path("none")));

@@ -5,6 +5,11 @@ use crate::merge;
 use crate::paths::Found;
 use crate::run_log::saved;
 use crate::traces;
+use anyhow::Context;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 pub struct Inputs {
@@ -25,12 +30,16 @@ impl Inputs {
     ) -> anyhow::Result<Inputs> {
         check_binaries(binaries)?;
         let profiles = merge::expand(profiles)?;
+        let dirs = merge::directories(&profiles.files);
+        let mut saved = saved_code(&dirs)?;
+        let mut binaries = match binaries {
+            [] => logged_binaries(&dirs, !saved.is_empty())?,
+            named => named.to_owned(),
+        };
+        saved.retain(|path| !binaries.contains(path));
+        binaries.extend(saved);
         Ok(Inputs {
-            binaries: if binaries.is_empty() {
-                logged_binaries(&profiles.files)?
-            } else {
-                binaries.to_owned()
-            },
+            binaries,
             traces: traces::expand(traces)?,
             profiles,
         })
@@ -68,11 +77,32 @@ fn check_binaries(binaries: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The binaries in the logs of the runs that wrote the profiles.
-fn logged_binaries(profiles: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let dirs = merge::directories(profiles);
+/// The device code that the runtime has saved next to profiles: PTX that it has instrumented in the process.
+fn saved_code(dirs: &BTreeSet<PathBuf>) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for dir in dirs {
+        let failed = || format!("cannot read {}", dir.display());
+        let files = match fs::read_dir(dir) {
+            // Of the profile, that is reported later.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            files => files.with_context(failed)?,
+        };
+        for file in files {
+            let path = file.with_context(failed)?.path();
+            let name = path.file_name().unwrap_or_default().as_bytes();
+            if name.ends_with(profraw::DEVICE_CODE.as_bytes()) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The binaries in the logs of the runs that wrote the profiles. `has_saved_code`: there may be none.
+fn logged_binaries(dirs: &BTreeSet<PathBuf>, has_saved_code: bool) -> anyhow::Result<Vec<PathBuf>> {
     let found = saved::binaries(dirs.iter().map(PathBuf::as_path))?;
-    if found.is_empty() {
+    if found.is_empty() && !has_saved_code {
         return Err(usage(
             "name the binaries that ran; they can be left out only if `devprof run` has saved its log (a .runlog file) next to the profiles",
         ));

@@ -1,12 +1,12 @@
 //! Instruments PTX with LLVM's byte coverage, for compilers that cannot do it themselves: nvcc, NVRTC's users, Triton.
 //!
 //! A flag is one byte: 0xff, or 0 if its basic block ran. Only the blocks that decide which source lines ran have one, and it
-//! is tested before it is stored. The flags, their records, the names of functions and the coverage mapping are variables with
+//! is tested before it is changed ([`update`]). The flags, their records, the names of functions and the coverage mapping are variables with
 //! the names and contents that clang gives them in CUDA's device code, so everything that reads clang's profiles reads these.
 //! The mapping is made from the line table (`.loc`): a line has code if an instruction belongs to it.
 //!
-//! The text of the module is kept, and text is inserted: variables in front of the first function, two registers per function,
-//! and three instructions per flag.
+//! The text of the module is kept, and text is inserted: variables in front of the first function, registers per function, and
+//! instructions that clear the flags.
 //!
 //! Source: PTX ISA 9.0; LLVM's InstrProfData.inc and CoverageMappingWriter.cpp for the variables.
 
@@ -16,26 +16,39 @@ mod blocks;
 mod flags;
 mod lines;
 mod mapping;
+mod object;
 mod parse;
 mod problem;
 mod record;
 mod tokens;
+mod update;
+mod variable;
 
+pub use object::Object;
 pub use parse::is_ptx;
 pub use problem::Problem;
+pub use record::MARKER;
 
 use parse::Function;
 use std::collections::HashSet;
 use std::path::Path;
+use variable::Variable;
 
-/// The registers of a function in which a flag is tested. No compiler has such names.
-const FLAG: &str = "%__devprof_flag";
-const TEST: &str = "%__devprof_is_new";
+/// Where a module is instrumented: the value of the variable [`MARKER`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// By a compiler that makes a program. The compiled code is in a file of the program.
+    Build,
+    /// By the runtime, in the process that runs it.
+    Process,
+}
 
 /// An instrumented module.
 #[derive(Debug)]
 pub struct Instrumented {
     pub text: String,
+    /// Its variables and kernels, as the compiled module has them.
+    pub object: Object,
     /// The functions that have flags.
     pub functions: usize,
     /// The functions that have flags, but no lines: the module was compiled without line information. They have one flag,
@@ -55,6 +68,7 @@ pub struct Instrumented {
 pub fn instrument(
     text: &str,
     directory: &Path,
+    origin: Origin,
     is_excluded: impl Fn(&str) -> bool,
 ) -> Result<Option<Instrumented>, Problem> {
     let module = parse::module(text)?;
@@ -67,17 +81,17 @@ pub fn instrument(
     let files = mapping::Files::new(&module.files, &directory);
     let mut done = Instrumented {
         text: String::new(),
+        object: Object::default(),
         functions: 0,
         without_lines: Vec::new(),
         not_instrumented: Vec::new(),
     };
     let mut insertions = Vec::new();
-    let mut variables = String::new();
     let mut names = Vec::new();
     for function in &module.functions {
         match of_function(function, &files, &excluded) {
             Ok(Some(own)) => {
-                variables.push_str(&own.variables);
+                done.object.variables.extend(own.variables);
                 insertions.extend(own.insertions);
                 names.push(function.name);
                 if !own.has_lines {
@@ -93,8 +107,16 @@ pub fn instrument(
     }
     done.functions = names.len();
     if !names.is_empty() {
-        variables.push_str(&record::of_module(&names, &files));
-        insertions.push((module.header_end, format!("\n{variables}")));
+        let of_module = record::of_module(&names, &files, origin);
+        done.object.variables.extend(of_module);
+        let kernels = module
+            .functions
+            .iter()
+            .filter(|function| function.is_kernel);
+        done.object.kernels = kernels.map(|function| function.name.to_owned()).collect();
+        let variables = done.object.variables.iter().map(Variable::to_string);
+        let variables = std::iter::once("\n".to_owned()).chain(variables);
+        insertions.push((module.header_end, variables.collect()));
     }
     done.text = inserted(text, insertions);
     Ok(Some(done))
@@ -102,7 +124,7 @@ pub fn instrument(
 
 /// What is inserted for a function.
 struct OfFunction {
-    variables: String,
+    variables: Vec<Variable>,
     /// Positions in the module, and the text that is inserted there.
     insertions: Vec<(usize, String)>,
     has_lines: bool,
@@ -126,17 +148,7 @@ fn of_function(
     let mapping = mapping::of_function(&lines, &graph, &flags, files);
     let known = mapping.as_deref().unwrap_or_default();
     let record = record::Record::new(function.name, flags.locations.len(), known);
-    let mut insertions = vec![(
-        function.body,
-        format!("\n\t.reg .b16 {FLAG};\n\t.reg .pred {TEST};"),
-    )];
-    for (number, &block) in flags.locations.iter().enumerate() {
-        let address = format!("[{}+{number}]", record.flags);
-        let text = format!(
-            "ld.global.u8 {FLAG}, {address};\n\tsetp.ne.u16 {TEST}, {FLAG}, 0;\n\t@{TEST} st.global.u8 {address}, 0;\n\t"
-        );
-        insertions.push((graph.blocks[block].start, text));
-    }
+    let insertions = update::insertions(function, &graph, &flags, &record.flags);
     Ok(Some(OfFunction {
         variables: record.variables(mapping.as_deref(), files),
         insertions,
@@ -182,7 +194,9 @@ L:
 ";
 
     fn run(text: &str) -> Result<Option<Instrumented>, Problem> {
-        instrument(text, Path::new("/tmp"), |name| name.starts_with("/cuda/"))
+        instrument(text, Path::new("/tmp"), Origin::Build, |name| {
+            name.starts_with("/cuda/")
+        })
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Module<'a> {
 #[derive(Debug)]
 pub struct Function<'a> {
     pub name: &'a str,
+    /// It can be launched.
+    pub is_kernel: bool,
     /// The position after the `{` of its body.
     pub body: usize,
     pub statements: Vec<Statement<'a>>,
@@ -205,19 +207,21 @@ impl<'a> Parser<'a> {
 
     /// Reads a variable, or the declaration or definition of a function. `token` is its first one.
     fn definition(&mut self, token: Token<'a>, module: &mut Module<'a>) -> Result<(), Problem> {
-        let mut is_function = false;
+        let (mut is_function, mut is_kernel) = (false, false);
         let mut name = None;
         let mut token = token;
         loop {
             match token {
-                Token::Word(".entry" | ".func") => is_function = true,
+                Token::Word(word @ (".entry" | ".func")) => {
+                    (is_function, is_kernel) = (true, word == ".entry");
+                }
                 Token::Word(word) if !word.starts_with('.') => {
                     module.is_instrumented |= word.starts_with("__profd_");
                     name = name.or(Some(word).filter(|_| is_function));
                 }
                 Token::Sign(b'(') => self.skip_to_end_of(b'(', b')')?,
                 Token::Sign(b'{') => match name {
-                    Some(name) => return self.function(name, module),
+                    Some(name) => return self.function(name, is_kernel, module),
                     None => self.skip_to_end_of(b'{', b'}')?,
                 },
                 Token::Sign(b';') => return Ok(()),
@@ -230,9 +234,15 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the body of a function.
-    fn function(&mut self, name: &'a str, module: &mut Module<'a>) -> Result<(), Problem> {
+    fn function(
+        &mut self,
+        name: &'a str,
+        is_kernel: bool,
+        module: &mut Module<'a>,
+    ) -> Result<(), Problem> {
         let mut function = Function {
             name,
+            is_kernel,
             body: self.tokens[self.next - 1].0 + 1,
             statements: Vec::new(),
             scopes: vec![0],
@@ -345,6 +355,8 @@ pub mod tests {
             .map(|function| function.name)
             .collect();
         assert_eq!(names, ["_Z1fi", "k"]);
+        let kernels = module.functions.iter().map(|function| function.is_kernel);
+        assert!(kernels.eq([false, true]));
         assert_eq!(module.files, BTreeMap::from([(1, "/a b.cu")]));
         assert_eq!(&text[module.header_end..][..2], "\n.");
         assert!(!module.is_instrumented);

@@ -4,12 +4,15 @@
 //! their names, so copies that were compiled to different blocks have flags of their own.
 
 use crate::mapping::{Files, hash, uleb128};
-use std::fmt::Write;
+use crate::variable::{Content, Variable};
 
 /// Front-end instrumentation of clang 23 (raw version 11) with byte coverage (`VARIANT_MASK_BYTE_COVERAGE`).
 const VERSION: u64 = 11 | 1 << 60;
 /// The version of the coverage mapping: `CovMapVersion::Version7`, whose number starts at 0.
 const MAPPING_VERSION: u32 = 6;
+
+/// The variable of each instrumented module whose value is an [`Origin`](crate::Origin).
+pub const MARKER: &str = "__devprof_ptx";
 
 /// What identifies a function in a profile.
 pub struct Record {
@@ -45,7 +48,7 @@ impl Record {
     }
 
     /// The flags, the record and the coverage record. Without a mapping, there is no coverage record.
-    pub fn variables(&self, mapping: Option<&[u8]>, files: &Files) -> String {
+    pub fn variables(&self, mapping: Option<&[u8]>, files: &Files) -> Vec<Variable> {
         let Record {
             name_hash,
             hash: own_hash,
@@ -53,13 +56,18 @@ impl Record {
             suffix,
             flags,
         } = self;
-        let initial = vec!["255"; *number].join(", ");
-        let mut text = format!(".weak .global .align 1 .b8 {flags}[{number}] = {{{initial}}};\n");
-        // Uniform counters, values and bitmaps: none.
-        let _ = writeln!(
-            text,
-            ".weak .global .align 8 .u64 __profd_{suffix}[9] = {{{name_hash}, {own_hash}, generic({flags}), 0, 0, 0, 0, {number}, 0}};"
-        );
+        let mut variables = vec![
+            Variable::weak(flags.clone(), Content::Flags(*number)),
+            Variable::weak(
+                format!("__profd_{suffix}"),
+                Content::Record {
+                    name: *name_hash,
+                    hash: *own_hash,
+                    flags: flags.clone(),
+                    number: *number,
+                },
+            ),
+        ];
         if let Some(mapping) = mapping {
             let mut record = name_hash.to_le_bytes().to_vec();
             record.extend((mapping.len() as u32).to_le_bytes());
@@ -67,56 +75,39 @@ impl Record {
             record.extend(hash(&files.encoded).to_le_bytes());
             record.extend(mapping);
             let name = format!("__covrec_{name_hash:X}_{own_hash:016x}");
-            text += &words(".weak ", &name, &record);
+            variables.push(Variable::weak(name, Content::words(&record)));
         }
-        text
+        variables
     }
 }
 
-/// The variables that a module has once. `__devprof_exact`: its code counts in every thread block.
-pub fn of_module(names: &[&str], files: &Files) -> String {
-    let mut text = format!(
-        ".weak .global .align 8 .u64 __llvm_profile_raw_version = {VERSION};\n.weak .global .align 1 .u8 __devprof_exact;\n"
-    );
+/// The variables that a module has once. `__devprof_exact`: its code counts in every thread block. [`MARKER`] has the
+/// [`Origin`](crate::Origin).
+pub fn of_module(names: &[&str], files: &Files, origin: crate::Origin) -> Vec<Variable> {
     let size = files.encoded.len() as u32;
     let header = [0, size, 0, MAPPING_VERSION].map(u32::to_le_bytes);
     let mapping = [header.as_flattened(), &files.encoded].concat();
-    text += &words("", "__llvm_coverage_mapping", &mapping);
     let list = names.join("\x01");
     let mut encoded = Vec::new();
     uleb128(&mut encoded, list.len() as u64);
     uleb128(&mut encoded, 0);
     encoded.extend(list.as_bytes());
-    text += &words("", "__llvm_prf_nm", &encoded);
-    text
-}
-
-/// A variable with this content, and zeros up to a multiple of 8 bytes. It is written as numbers of 64 bits: ptxas takes the
-/// square of the time for longer lists.
-fn words(linkage: &str, name: &str, content: &[u8]) -> String {
-    let words = content.chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(word).to_string()
-    });
-    let words: Vec<String> = words.collect();
-    format!(
-        "{linkage}.global .align 8 .u64 {name}[{}] = {{{}}};\n",
-        words.len(),
-        words.join(", ")
-    )
+    vec![
+        Variable::weak(
+            "__llvm_profile_raw_version".to_owned(),
+            Content::Words(vec![VERSION]),
+        ),
+        Variable::weak("__devprof_exact".to_owned(), Content::Byte(0)),
+        Variable::weak(MARKER.to_owned(), Content::Byte(origin as u8)),
+        Variable::local("__llvm_coverage_mapping", Content::words(&mapping)),
+        Variable::local("__llvm_prf_nm", Content::words(&encoded)),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-
-    #[test]
-    fn contents_are_padded() {
-        let expected = ".weak .global .align 8 .u64 a[2] = {578437695752307201, 9};\n";
-        assert_eq!(words(".weak ", "a", &[1, 2, 3, 4, 5, 6, 7, 8, 9]), expected);
-    }
 
     /// The variables of a function that has two flags and one line.
     #[test]
@@ -125,12 +116,15 @@ mod tests {
         let record = Record::new("branch", 2, &[1, 1]);
         let hash = record.hash;
         let suffix = format!("branch_{hash:016x}");
-        let text = record.variables(Some(&[1, 1]), &files);
-        let lines: Vec<&str> = text.lines().collect();
+        let text = |variables: Vec<Variable>| -> String {
+            variables.iter().map(Variable::to_string).collect()
+        };
+        let all = text(record.variables(Some(&[1, 1]), &files));
+        let lines: Vec<&str> = all.lines().collect();
         assert_eq!(
             lines[..2],
             [
-                format!(".weak .global .align 1 .b8 __profc_{suffix}[2] = {{255, 255}};"),
+                format!(".weak .global .align 4 .b8 __profc_{suffix}[2] = {{255, 255}};"),
                 format!(
                     ".weak .global .align 8 .u64 __profd_{suffix}[9] = {{7456568675401859990, {hash}, generic(__profc_{suffix}), 0, 0, 0, 0, 2, 0}};"
                 ),
@@ -142,9 +136,10 @@ mod tests {
             2 | hash << 32
         );
         assert!(lines[2].starts_with(&start), "{}", lines[2]);
-        assert_eq!(record.variables(None, &files).lines().count(), 2);
-        let module = of_module(&["f", "branch"], &files);
-        assert!(module.contains(" __llvm_profile_raw_version = 1152921504606846987;"));
+        assert_eq!(record.variables(None, &files).len(), 2);
+        let module = text(of_module(&["f", "branch"], &files, crate::Origin::Process));
+        assert!(module.contains(" .u64 __llvm_profile_raw_version[1] = {1152921504606846987};"));
+        assert!(module.contains(".weak .global .align 1 .b8 __devprof_ptx[1] = {1};"));
         // 8 bytes of names, not compressed, and the names.
         assert!(module.contains("__llvm_prf_nm[2] = {7953764182168829960, 26723};"));
     }

@@ -39,7 +39,7 @@ pub struct Profile {
     pub sections: Vec<ProfileSection>,
     /// Version of its raw profiles, without variant flags.
     pub raw_version: Option<u64>,
-    /// Names of the variant flags.
+    /// Names of the variant flags; and `instrumented PTX` if devprof has instrumented the PTX that a cubin was compiled from.
     pub variants: Vec<String>,
     pub sampling: Sampling,
     /// Symbols of the tables of section bounds, with which a runtime finds the counters. Cubins have none.

@@ -8,6 +8,8 @@ const RECORD: &str = "__profd_";
 /// Variables of devprof's device runtime (src/device/device-rt/cuda.h): some code samples, or some code does not.
 const SAMPLES: &str = "__devprof_sampling";
 const EXACT: &str = "__devprof_exact";
+/// A variable of devprof's PTX instrumenter (src/device/ptx).
+const PTX: &str = "__devprof_ptx";
 
 /// LLVM's names of the sections, and the prefix of the symbols that belong in each.
 const SECTIONS: [(&str, &str); 4] = [
@@ -22,7 +24,7 @@ pub fn read(elf: &mut Elf) -> Option<Profile> {
     let starts = SECTIONS.map(|(_, prefix)| prefix);
     let mut symbols = elf.all_symbols(|name, _| {
         starts.iter().any(|start| name.starts_with(start))
-            || [VERSION, SAMPLES, EXACT].contains(&name)
+            || [VERSION, SAMPLES, EXACT, PTX].contains(&name)
             || name.ends_with(SAMPLING)
             || name.ends_with(COUNTING)
     });
@@ -66,10 +68,14 @@ pub fn read(elf: &mut Elf) -> Option<Profile> {
         (false, true) => Sampling::No,
         (false, false) => Sampling::Unknown,
     };
+    let mut variants = word.map(variants).unwrap_or_default();
+    if symbols.iter().any(|symbol| symbol.name == PTX) {
+        variants.push("instrumented PTX".to_owned());
+    }
     Some(Profile {
         sections: sections.collect(),
         raw_version: word.map(|word| word & !VARIANT_MASK).or_else(by_record),
-        variants: word.map(variants).unwrap_or_default(),
+        variants,
         sampling,
         tables: Vec::new(),
     })

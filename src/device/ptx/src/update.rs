@@ -1,0 +1,239 @@
+//! The code that clears flags.
+//!
+//! A kernel without calls keeps the blocks that a thread has entered in registers, a bit each, and clears their flags where the
+//! thread ends. An instruction per block then, and nothing that waits for memory. Other functions clear each flag in its block: a
+//! called function may end the thread, and in a function that is called often, the loads at its end cost more than those that they
+//! replace.
+
+use crate::blocks::Graph;
+use crate::flags::Flags;
+use crate::parse::{Function, Kind};
+use std::fmt::Write;
+
+/// Names of registers. No compiler has such names.
+const FLAG: &str = "%__devprof_flag";
+const TEST: &str = "%__devprof_is_new";
+const ENTERED: &str = "%__devprof_entered";
+const WORD: &str = "%__devprof_word";
+const BYTES: &str = "%__devprof_bytes";
+
+/// Blocks in one register.
+const BITS: usize = 32;
+/// Flags that are loaded at once.
+const FLAGS: usize = 4;
+/// The largest number of flags that a thread keeps in registers.
+const MOST: usize = 2 * BITS;
+/// Of all ends of a kernel, the largest number of words of flags that are cleared there.
+const MOST_WORDS: usize = 64;
+
+/// Positions in the module, and what is inserted there. `variable`: the flags' name.
+pub fn insertions(
+    function: &Function,
+    graph: &Graph,
+    flags: &Flags,
+    variable: &str,
+) -> Vec<(usize, String)> {
+    let number = flags.locations.len();
+    match ends(function, graph, number) {
+        Some(ends) => at_ends(function, graph, flags, variable, &ends),
+        None => in_blocks(function, graph, flags, variable),
+    }
+}
+
+/// The positions of all instructions that end the kernel. `None`: its flags are cleared in the blocks.
+fn ends(function: &Function, graph: &Graph, flags: usize) -> Option<Vec<usize>> {
+    let is_entered_once = graph.blocks[0].predecessors.is_empty();
+    if !function.is_kernel || !is_entered_once || !(2..=MOST).contains(&flags) {
+        return None;
+    }
+    let mut ends = Vec::new();
+    let mut is_complete = false;
+    for statement in &function.statements {
+        is_complete = false;
+        if let Kind::Instruction {
+            is_predicated,
+            operation,
+            ..
+        } = statement.kind
+        {
+            match operation {
+                "call" => return None,
+                "ret" | "exit" => ends.push(statement.at),
+                _ => {}
+            }
+            let is_end = matches!(operation, "ret" | "exit" | "trap" | "bra" | "brx");
+            is_complete = is_end && !is_predicated;
+        }
+    }
+    // Otherwise, control reaches the end of the text.
+    (is_complete && ends.len() * flags.div_ceil(FLAGS) <= MOST_WORDS).then_some(ends)
+}
+
+/// A thread's registers: the first `flags` bits are those of the flags.
+fn at_ends(
+    function: &Function,
+    graph: &Graph,
+    flags: &Flags,
+    variable: &str,
+    ends: &[usize],
+) -> Vec<(usize, String)> {
+    let number = flags.locations.len();
+    let registers = number.div_ceil(BITS);
+    let mut insertions = vec![(
+        function.body,
+        format!(
+            "\n\t.reg .b32 {ENTERED}<{registers}>;\n\t.reg .b32 {WORD};\n\t.reg .b32 {BYTES};\n\t.reg .pred {TEST};"
+        ),
+    )];
+    let zeros = (0..registers).map(|n| format!("mov.b32 {ENTERED}{n}, 0;\n\t"));
+    insertions.push((graph.blocks[0].start, zeros.collect()));
+    for (flag, &block) in flags.locations.iter().enumerate() {
+        let (register, bit) = (flag / BITS, 1u32 << (flag % BITS));
+        let text = format!("or.b32 {ENTERED}{register}, {ENTERED}{register}, {bit};\n\t");
+        insertions.push((graph.blocks[block].start, text));
+    }
+    let mut text = String::new();
+    for first in (0..number).step_by(FLAGS) {
+        let (register, bit) = (first / BITS, first % BITS);
+        let bits = (1u32 << FLAGS.min(number - first)) - 1;
+        // Bit n to byte n. Flags are 0xff or 0, so their lowest bits tell which are not cleared; a word's other bytes belong to
+        // other variables, and are not changed.
+        let _ = write!(
+            text,
+            "shr.u32 {BYTES}, {ENTERED}{register}, {bit};\n\t\
+             and.b32 {BYTES}, {BYTES}, {bits};\n\t\
+             mul.lo.u32 {BYTES}, {BYTES}, 2113665;\n\t\
+             and.b32 {BYTES}, {BYTES}, 16843009;\n\t\
+             ld.global.b32 {WORD}, [{variable}+{first}];\n\t\
+             and.b32 {WORD}, {WORD}, {BYTES};\n\t\
+             setp.ne.b32 {TEST}, {WORD}, 0;\n\t\
+             mul.lo.u32 {BYTES}, {BYTES}, 255;\n\t\
+             not.b32 {BYTES}, {BYTES};\n\t\
+             @{TEST} red.global.and.b32 [{variable}+{first}], {BYTES};\n\t"
+        );
+    }
+    insertions.extend(ends.iter().map(|at| (*at, text.clone())));
+    insertions
+}
+
+fn in_blocks(
+    function: &Function,
+    graph: &Graph,
+    flags: &Flags,
+    variable: &str,
+) -> Vec<(usize, String)> {
+    let mut insertions = vec![(
+        function.body,
+        format!("\n\t.reg .b16 {FLAG};\n\t.reg .pred {TEST};"),
+    )];
+    for (number, &block) in flags.locations.iter().enumerate() {
+        let address = format!("[{variable}+{number}]");
+        let text = format!(
+            "ld.global.u8 {FLAG}, {address};\n\tsetp.ne.u16 {TEST}, {FLAG}, 0;\n\t@{TEST} st.global.u8 {address}, 0;\n\t"
+        );
+        insertions.push((graph.blocks[block].start, text));
+    }
+    insertions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::Lines;
+    use crate::parse::{self, tests::HEADER};
+    use std::collections::HashSet;
+
+    /// What is inserted into a function, in its order: `e` for a block that a thread has entered, `c` for a flag that is cleared in
+    /// its block, `w` for a word of flags at an end.
+    fn inserted(kind: &str, body: &str) -> String {
+        let text = format!("{HEADER}{kind} k() {{\n.loc 1 9999 1\n{body}\n}}");
+        let module = parse::module(&text).unwrap();
+        let function = &module.functions[0];
+        let graph = Graph::new(function).unwrap();
+        let lines = Lines::new(function, &graph, &HashSet::new());
+        let flags = Flags::new(&graph, &lines);
+        let mut all = insertions(function, &graph, &flags, "flags");
+        all.sort_by_key(|(at, _)| *at);
+        let all: String = all.into_iter().map(|(_, text)| text).collect();
+        let signs = all.split(['\n', '\t', ';']).filter_map(|line| {
+            let start = line.split(' ').next().unwrap_or_default();
+            match start {
+                "or.b32" => Some('e'),
+                "ld.global.u8" => Some('c'),
+                "ld.global.b32" => Some('w'),
+                _ => None,
+            }
+        });
+        signs.collect()
+    }
+
+    /// A body with so many flags, and one end.
+    fn body(flags: usize) -> String {
+        let mut text = String::new();
+        for n in 1..flags {
+            text += &format!(
+                ".loc 1 {n} 1\na; @p bra L{n}; .loc 1 {} 1\nb; L{n}: ",
+                1000 + n
+            );
+        }
+        text + "ret;"
+    }
+
+    #[test]
+    fn kernels_without_calls_clear_their_flags_where_they_end() {
+        assert_eq!(inserted(".entry", &body(2)), "eew");
+        assert_eq!(inserted(".entry", &body(5)), "eeeeeww");
+        assert_eq!(
+            inserted(
+                ".entry",
+                "a; @p ret; .loc 1 1 1\nb; @q exit; .loc 1 2 1\nc; ret;"
+            ),
+            "ewewew"
+        );
+        // The last block ends the kernel, or does not end.
+        for last in ["trap;", "L: bra L;"] {
+            let body = format!("a; @p ret; .loc 1 1 1\nb; {last}");
+            assert_eq!(inserted(".entry", &body), "ewe");
+        }
+    }
+
+    #[test]
+    fn other_functions_clear_them_in_their_blocks() {
+        assert_eq!(inserted(".func", &body(2)), "cc");
+        assert_eq!(inserted(".entry", &body(1)), "c");
+        assert_eq!(inserted(".entry", &format!("call f; {}", body(2))), "cc");
+        assert_eq!(inserted(".entry", &body(MOST + 1)), "c".repeat(MOST + 1));
+        assert_eq!(inserted(".entry", &body(MOST)).len(), MOST + MOST / FLAGS);
+        // The entry is in a loop; control reaches the end of the text; it has very many ends.
+        assert_eq!(
+            inserted(".entry", &format!("L: c; @r bra L; {}", body(2))),
+            "cc"
+        );
+        assert_eq!(inserted(".entry", "a; @p ret; .loc 1 1 1\nb;"), "cc");
+        assert_eq!(
+            inserted(".entry", &format!("{}{}", "@p ret; ".repeat(99), body(9))),
+            "c".repeat(10)
+        );
+    }
+
+    /// The arithmetic of the code at the ends.
+    #[test]
+    fn bits_become_bytes() {
+        for bits in 0..16u32 {
+            let bytes = (bits * 2_113_665) & 16_843_009;
+            let expected = (0..4)
+                .map(|bit| ((bits >> bit) & 1) << (8 * bit))
+                .sum::<u32>();
+            assert_eq!(bytes, expected);
+            // The word whose bytes are 0 where a flag is cleared.
+            let cleared = (0..4).map(|bit| {
+                if (bits >> bit) & 1 == 1 {
+                    0
+                } else {
+                    0xff << (8 * bit)
+                }
+            });
+            assert_eq!(!(bytes * 255), cleared.sum::<u32>());
+        }
+    }
+}
