@@ -100,7 +100,7 @@ fn other_crates() {
             problem
             tokens
             parse
-            blocks
+            blocks calls
             lines
             flags
             mapping
