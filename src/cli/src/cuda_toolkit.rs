@@ -97,7 +97,9 @@ fn make(cuda: &Path, directory: &Path, program: &Path) -> anyhow::Result<()> {
         let name = to.file_name().and_then(|name| name.to_str());
         let made = match name {
             Some(NVCC) => fs::copy(&from, &to).map(drop),
-            Some(name) if tool::Tool::named(name).is_some() => write_script(&to, program, &from),
+            Some(name) if tool::Tool::named(name).is_some() => {
+                write_script(&to, program, &[], &from)
+            }
             _ => symlink(&from, &to),
         };
         made.with_context(|| failed(&to))?;
@@ -134,16 +136,17 @@ fn entries(from: &Path, to: &Path) -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
     Ok(found)
 }
 
-/// Writes a script that starts this program in place of a tool.
-fn write_script(path: &Path, program: &Path, tool: &Path) -> io::Result<()> {
+/// Writes a script that starts this program in place of a tool. `options`: of `devprof cuda-tool`.
+pub fn write_script(path: &Path, program: &Path, options: &[&str], tool: &Path) -> io::Result<()> {
     let quoted = |path: &Path| match path.to_str() {
         Some(path) => Ok(format!("'{}'", path.replace('\'', r"'\''"))),
         None => Err(io::Error::other("a path that is not UTF-8")),
     };
     let (program, tool) = (quoted(program)?, quoted(tool)?);
+    let options: String = options.iter().map(|option| format!("{option} ")).collect();
     fs::write(
         path,
-        format!("#!/bin/sh\nexec {program} cuda-tool {tool} -- \"$@\"\n"),
+        format!("#!/bin/sh\nexec {program} cuda-tool {options}{tool} -- \"$@\"\n"),
     )?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }

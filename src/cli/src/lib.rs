@@ -38,6 +38,7 @@ mod table;
 mod times;
 mod trace_reader;
 mod traces;
+mod triton;
 
 pub use color::{ColorWhen, Colors};
 pub use console::{Console, Diagnostic, Severity};

@@ -8,6 +8,7 @@ mod build;
 mod cobertura;
 mod column_data;
 mod counts;
+mod coverage_py;
 mod cuda;
 mod decisions;
 mod diff;
@@ -31,6 +32,7 @@ mod objects;
 mod output;
 mod paths;
 mod plan;
+mod python;
 mod read;
 mod render;
 mod select;
@@ -80,9 +82,10 @@ pub struct Options {
     format: Vec<Format>,
     /// The file to write, - for stdout, or a directory for html and for several formats
     ///
-    /// The extensions .info, .lcov, .json, .xml, .md and .txt select a format. A directory must be new, or must have an
-    /// earlier report, which is replaced. It gets index.html and other pages, lcov.info and one .lcov file per
-    /// architecture, report.json, coverage.xml (cobertura), report.md, report.txt and annotations.txt (github).
+    /// The extensions .info, .lcov, .json, .xml, .md and .txt, and the names .coverage and .coverage.* select a format. A
+    /// directory must be new, or must have an earlier report, which is replaced. It gets index.html and other pages, lcov.info
+    /// and one .lcov file per architecture, report.json, coverage.xml (cobertura), report.md, report.txt, annotations.txt
+    /// (github) and .coverage.devprof (coverage-py).
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Open the pages (html) in the browser

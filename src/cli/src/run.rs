@@ -6,6 +6,7 @@ mod model;
 mod next;
 mod preload;
 mod profiles;
+mod python;
 mod recording;
 pub mod summary;
 
@@ -50,6 +51,11 @@ pub struct Options {
     /// a pattern, also gets a .runlog file, in which `devprof report` finds the binaries.
     #[arg(long, value_name = "PATTERN")]
     profile: Option<OsString>,
+    /// Collect the coverage of kernels that Triton compiles while the program runs, those of torch.compile included
+    ///
+    /// They are compiled again: their caches are directories next to the profiles.
+    #[arg(long)]
+    coverage: bool,
     #[command(flatten)]
     trace: recording::Options,
     #[command(flatten)]
@@ -92,6 +98,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let model = options.model.model()?;
     let profiles = Profiles::new(options.profile.as_deref())?;
     let log = profiles::scratch(profiles.pattern())?;
+    let coverage = match options.coverage {
+        true => Some(python::Coverage::new(&profiles)?),
+        false => None,
+    };
     let recording = options.trace.recording(profiles.pattern())?;
     let keeps_traces = recording.as_ref().is_none_or(Recording::is_kept);
     let links = Links::default();
@@ -99,6 +109,9 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     command.args(arguments);
     preloads(&mut command, model.as_ref(), &library, &links)?;
     variables(&mut command, options, &profiles, recording.as_ref());
+    if let Some(coverage) = &coverage {
+        coverage.prepare(&mut command);
+    }
     if let Some(model) = model.as_ref().filter(|_| !options.quiet) {
         console.report(&Diagnostic::note(model.to_string()));
     }
@@ -109,8 +122,8 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let ended = child::run(&mut command);
     let records = runlog::read(log.path())
         .with_context(|| format!("cannot read the run log {}", log.path().display()));
-    // Now, because it may be in that directory.
-    drop(log);
+    // Now, because they may be in that directory.
+    drop((log, coverage));
     let end = match ended {
         Ok(end) => end,
         Err(error) => {

@@ -39,7 +39,7 @@ fn the_command_line() {
         color csv exit git names parallel paths progress readable times
         console cuda_registers gpus llvm locate
         returns table traces
-        clang cuda_installation outfile
+        clang cuda_installation outfile triton
         run_log trace_reader
         cuda_toolkit extract flags inspect
         doctor
@@ -47,7 +47,7 @@ fn the_command_line() {
         run
         demo
         report::inputs
-        report::lines report::numbers report::source
+        report::lines report::numbers report::python report::source
         report::mcdc
         report::mapping
         report::cuda report::diff report::select
@@ -61,7 +61,7 @@ fn the_command_line() {
         report::read
         report::paths report::text report::output
         report::thresholds
-        report::cobertura report::github report::html report::markdown
+        report::cobertura report::coverage_py report::github report::html report::markdown
         report::render
         report
         docs
@@ -100,7 +100,7 @@ fn other_crates() {
             problem
             tokens
             parse
-            blocks
+            blocks calls
             lines
             flags
             mapping update variable

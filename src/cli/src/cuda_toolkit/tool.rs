@@ -1,4 +1,5 @@
-//! `devprof cuda-tool`: what the scripts of `devprof cuda-toolkit` start in place of a program of the CUDA toolkit.
+//! `devprof cuda-tool`: what the scripts of `devprof cuda-toolkit` start in place of a program of the CUDA toolkit, and those of
+//! `devprof run --coverage` in place of Triton's `ptxas`.
 //!
 //! `ptxas` and `fatbinary` get instrumented copies of the PTX files in their arguments. Code that cannot be instrumented is compiled
 //! as it is, with a warning. Link-time optimization is refused: its code never is PTX that these programs get.
@@ -6,12 +7,14 @@
 use crate::console::Console;
 use crate::exit::{Outcome, StartError};
 use crate::readable::first_names;
+use crate::triton;
 use anyhow::{Context, bail};
 use clap::Args;
+use runlog::{Entry, Event};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,10 @@ use tempfile::TempDir;
 
 #[derive(Args)]
 pub struct Options {
+    /// Triton starts it: a name without a directory is that of a program in the Triton package of the process, and messages go to
+    /// the run log, because Triton does not show those of `ptxas`
+    #[arg(long)]
+    triton: bool,
     /// The original program
     #[arg(value_name = "TOOL")]
     path: PathBuf,
@@ -62,12 +69,30 @@ impl Tool {
 }
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    let log = options.triton.then(|| env::var_os(settings::LOG.name));
+    let mut messages = Messages {
+        console,
+        log: log.flatten().map(PathBuf::from),
+    };
+    let outcome = run_tool(options, &mut messages);
+    if let Err(error) = &outcome {
+        messages.log(&format!("{error:#}"));
+    }
+    outcome
+}
+
+fn run_tool(options: &Options, messages: &mut Messages) -> anyhow::Result<Outcome> {
     let name = options
         .path
         .file_name()
         .and_then(OsStr::to_str)
         .unwrap_or_default();
-    let Some(tool) = Tool::named(name) else {
+    let tool = match options.triton {
+        // The user may have given it another name.
+        true => Some(Tool::Assembler),
+        false => Tool::named(name),
+    };
+    let Some(tool) = tool else {
         bail!(
             "{}: not a program that devprof replaces",
             options.path.display()
@@ -80,20 +105,81 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             argument.display()
         );
     }
+    let (path, library) = original(options)?;
     let mut copies = Copies {
-        headers: headers(&options.path),
+        library,
+        is_triton: options.triton,
         directory: None,
     };
     let arguments = match tool {
-        Tool::Assembler => copies.of_assembler(given, console)?,
-        Tool::Packer => copies.of_packer(given, console)?,
+        Tool::Assembler => copies.of_assembler(given, messages)?,
+        Tool::Packer => copies.of_packer(given, messages)?,
         Tool::Linker => given.clone(),
     };
     let status = match copies.directory {
-        None => start(&options.path, &arguments)?,
-        Some(_) => start_instrumented(&options.path, &arguments, given, console)?,
+        None => start(&path, &arguments)?,
+        Some(_) => start_instrumented(&path, &arguments, given, messages)?,
     };
     Ok(Outcome::Program(exit_status(status)))
+}
+
+/// The path of the original program, and the directories of code that came with the compiler.
+fn original(options: &Options) -> anyhow::Result<(PathBuf, Vec<PathBuf>)> {
+    let path = &options.path;
+    let existing = |path: PathBuf| path.canonicalize().ok();
+    if !options.triton {
+        let headers = path
+            .parent()
+            .and_then(|bin| Some(bin.parent()?.join("include")));
+        let headers = headers.and_then(existing).into_iter();
+        return Ok((path.clone(), headers.collect()));
+    }
+    let is_named = path.parent().is_some_and(|parent| parent == "");
+    let package = match triton::package() {
+        Err(error) if is_named => return Err(error),
+        package => package.ok(),
+    };
+    let path = match &package {
+        Some(package) if is_named => triton::assembler(package, &path.to_string_lossy()),
+        _ => path.clone(),
+    };
+    // Of PyTorch, the functions that torch.compile's kernels call.
+    let torch = package.as_ref().map(|own| own.with_file_name("torch"));
+    let library = package.into_iter().chain(torch).filter_map(existing);
+    Ok((path, library.collect()))
+}
+
+/// Where messages go.
+struct Messages<'a, 'b> {
+    console: &'a mut Console<'b>,
+    /// The run log.
+    log: Option<PathBuf>,
+}
+
+impl Messages<'_, '_> {
+    fn warn(&mut self, message: String) {
+        self.log(&message);
+        self.console.warn(message);
+    }
+
+    /// Appends a loss to the run log.
+    fn log(&mut self, message: &str) {
+        let Some(log) = &self.log else { return };
+        let entry = Entry {
+            pid: std::process::id(),
+            event: Event::Lost,
+            text: message.as_bytes().into(),
+        };
+        let file = runlog::file_of_node(log);
+        let mut options = fs::File::options();
+        // A single write, so that lines of several processes are not mixed.
+        let opened = options.append(true).create(true).open(&file);
+        if let Err(error) = opened.and_then(|mut file| file.write_all(&entry.to_line())) {
+            let file = file.display();
+            self.console
+                .warn(format!("cannot append to the run log {file}: {error}"));
+        }
+    }
 }
 
 /// Starts the tool with the instrumented files. If it fails, it is started with the original ones: their error is the one to
@@ -102,20 +188,20 @@ fn start_instrumented(
     path: &Path,
     arguments: &[OsString],
     original: &[OsString],
-    console: &mut Console,
+    messages: &mut Messages,
 ) -> anyhow::Result<ExitStatus> {
     let output = Command::new(path).args(arguments).output();
     let output = output.map_err(|source| failed_to_start(path, source))?;
     if output.status.success() {
-        console.print_bytes(&output.stdout)?;
+        messages.console.print_bytes(&output.stdout)?;
         // Its messages. There is no other stream to report that stderr cannot be written.
-        let _ = console.err.write_all(&output.stderr);
+        let _ = messages.console.err.write_all(&output.stderr);
         return Ok(output.status);
     }
     let status = start(path, original)?;
     if status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
-        console.warn(format!(
+        messages.warn(format!(
             "{} does not accept the instrumented code, so this code is not instrumented; please report it to devprof: {}",
             path.display(),
             reason.trim_end()
@@ -149,15 +235,10 @@ fn image(argument: &[u8]) -> Option<&[u8]> {
 
 /// The instrumented copies of the files.
 struct Copies {
-    /// The directory of the toolkit's headers, whose functions are not instrumented.
-    headers: Option<PathBuf>,
+    /// The directories of code that came with the compiler. It is not instrumented.
+    library: Vec<PathBuf>,
+    is_triton: bool,
     directory: Option<TempDir>,
-}
-
-/// The directory of the headers of a program's toolkit.
-fn headers(tool: &Path) -> Option<PathBuf> {
-    let toolkit = tool.parent()?.parent()?;
-    toolkit.join("include").canonicalize().ok()
 }
 
 impl Copies {
@@ -165,7 +246,7 @@ impl Copies {
     fn of_assembler(
         &mut self,
         given: &[OsString],
-        console: &mut Console,
+        messages: &mut Messages,
     ) -> anyhow::Result<Vec<OsString>> {
         let mut arguments = given.to_vec();
         let is_output = |argument: &OsString| argument == "-o" || argument == "--output-file";
@@ -180,12 +261,13 @@ impl Copies {
                 continue;
             };
             has_input = true;
-            if let Some(copy) = self.instrument(path, &text, true, console)? {
+            if let Some(copy) = self.instrument(path, &text, true, messages)? {
                 arguments[at] = copy.into();
             }
         }
         if !has_input && given.iter().any(is_output) {
-            console.warn("the arguments of ptxas name no PTX file (-ias and -optf are not supported): its code is not instrumented");
+            let why = "the arguments of ptxas name no PTX file (-ias and -optf are not supported): its code is not instrumented";
+            messages.warn(why.to_owned());
         }
         Ok(arguments)
     }
@@ -194,7 +276,7 @@ impl Copies {
     fn of_packer(
         &mut self,
         given: &[OsString],
-        console: &mut Console,
+        messages: &mut Messages,
     ) -> anyhow::Result<Vec<OsString>> {
         const FILE: &[u8] = b"file=";
         // The runtime does not unpack code.
@@ -219,7 +301,7 @@ impl Copies {
             let Some(text) = read_ptx(path)? else {
                 continue;
             };
-            if let Some(copy) = self.instrument(path, &text, false, console)? {
+            if let Some(copy) = self.instrument(path, &text, false, messages)? {
                 let parts = [fields, copy.as_os_str().as_bytes()].concat();
                 *argument = OsString::from_vec(parts);
             }
@@ -233,30 +315,26 @@ impl Copies {
         path: &Path,
         text: &[u8],
         is_reported: bool,
-        console: &mut Console,
+        messages: &mut Messages,
     ) -> anyhow::Result<Option<PathBuf>> {
         let directory = env::current_dir().context("cannot find the current directory")?;
         let mut warn = |message| {
             if is_reported {
-                console.warn(message);
+                messages.warn(message);
             }
         };
         let file = path.display();
         let read = std::str::from_utf8(text).map_err(anyhow::Error::new);
-        let is_header = |name: &str| {
+        let is_library = |name: &str| {
             let path = directory.join(name).canonicalize().ok();
-            path.is_some_and(|path| {
-                self.headers
-                    .as_ref()
-                    .is_some_and(|headers| path.starts_with(headers))
-            })
+            path.is_some_and(|path| self.library.iter().any(|library| path.starts_with(library)))
         };
         let done = read.and_then(|text| {
             Ok(ptx::instrument(
                 text,
                 &directory,
                 ptx::Origin::Build,
-                is_header,
+                is_library,
             )?)
         });
         let done = match done {
@@ -275,7 +353,11 @@ impl Copies {
         if !done.without_lines.is_empty() {
             let is_all = done.without_lines.len() == done.functions;
             let names = first_names(done.without_lines.into_iter());
-            warn(if is_all {
+            warn(if self.is_triton {
+                format!(
+                    "no line information, so the report does not show it: unset TRITON_DISABLE_LINE_INFO: {names}"
+                )
+            } else if is_all {
                 format!(
                     "no line information, so only which functions ran is recorded: compile with -lineinfo (or set NVCC_APPEND_FLAGS=-lineinfo): {names}"
                 )
@@ -346,9 +428,14 @@ mod tests {
 
         /// Runs the program. `DIR` in the arguments is the toolkit. Also returns what is printed to stderr.
         fn run(&self, arguments: &str) -> (anyhow::Result<Outcome>, String) {
+            self.run_for(false, arguments)
+        }
+
+        fn run_for(&self, triton: bool, arguments: &str) -> (anyhow::Result<Outcome>, String) {
             let directory = self.directory.path().to_str().unwrap();
             let arguments = arguments.replace("DIR", directory);
             let options = Options {
+                triton,
                 path: self.tool.clone(),
                 arguments: arguments.split(' ').map(OsString::from).collect(),
             };
@@ -433,6 +520,21 @@ mod tests {
             let (_, err) = Toolkit::new("ptxas", COPY, ptx).run("DIR/a.ptx -o DIR/out");
             assert!(err.contains(message), "{err}");
         }
+    }
+
+    #[test]
+    fn triton_can_have_an_assembler_of_another_name() {
+        let toolkit = Toolkit::new("ptxas-12.9", COPY, PTX);
+        let (result, _) = toolkit.run("DIR/a.ptx -o DIR/out");
+        let error = result.unwrap_err().to_string();
+        assert!(
+            error.contains("not a program that devprof replaces"),
+            "{error}"
+        );
+        let (result, _) = toolkit.run_for(true, "DIR/a.ptx -o DIR/out");
+        assert_eq!(result.unwrap(), Outcome::Program(0));
+        let compiled = fs::read_to_string(toolkit.path("out")).unwrap();
+        assert!(compiled.contains("__profc_k_"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::counts::Which;
 use super::model::Report;
-use super::{cobertura, github, html, lcov, markdown, output, text};
+use super::{cobertura, coverage_py, github, html, lcov, markdown, output, text};
 use crate::console::Console;
 use crate::exit::usage;
 use crate::outfile;
@@ -29,11 +29,18 @@ pub enum Format {
     Markdown,
     /// Annotations of lines that did not run, as workflow commands of GitHub Actions
     Github,
+    /// The database of coverage.py with the lines of Python that ran, for `coverage combine`
+    CoveragePy,
+    /// The same for data of `coverage run --branch`
+    CoveragePyBranch,
 }
 
 impl Format {
     /// The format of a single file with this name.
     fn of(path: &Path) -> Option<Format> {
+        if coverage_py::is_name(path) {
+            return Some(Format::CoveragePy);
+        }
         match path.extension()?.to_str()? {
             "info" | "lcov" => Some(Format::Lcov),
             "json" => Some(Format::Json),
@@ -54,6 +61,8 @@ impl Format {
             Format::Cobertura => Some(cobertura::NAME),
             Format::Markdown => Some("report.md"),
             Format::Github => Some("annotations.txt"),
+            Format::CoveragePy => Some(coverage_py::FILE_NAME),
+            Format::CoveragePyBranch => Some(coverage_py::BRANCH_FILE_NAME),
         }
     }
 }
@@ -205,6 +214,10 @@ fn bytes(
         Format::Cobertura => cobertura::write(report, &mut out)?,
         Format::Markdown => out = markdown::report(report, failures).into_bytes(),
         Format::Github => out = github::report(report, failures).into_bytes(),
+        Format::CoveragePy => out = coverage_py::database(report, coverage_py::Kind::Lines)?,
+        Format::CoveragePyBranch => {
+            out = coverage_py::database(report, coverage_py::Kind::Branches)?;
+        }
         // It has several files.
         Format::Html => {}
     }

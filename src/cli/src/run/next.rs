@@ -5,6 +5,7 @@ use crate::console::Diagnostic;
 use crate::readable::quoted;
 use crate::run_log::device_code;
 use crate::run_log::journal::Journal;
+use crate::triton;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -74,13 +75,21 @@ fn of_profiles(run: &Run, journal: &Journal, is_ir_level: bool, traces: &[String
             _ => quoted(&relative(&file)),
         });
     }
-    if binaries.is_empty() {
+    let has_compiled = run
+        .profiles
+        .as_deref()
+        .is_some_and(|dir| !triton::cubins(dir).is_empty());
+    if has_compiled {
+        // There can be hundreds. The report finds all.
+        binaries.clear();
+    } else if binaries.is_empty() {
         binaries.push(quoted(&run.program));
     }
     let profiles = files.iter().map(|file| format!(" --profile {file}"));
     let traces = traces.iter().map(|trace| format!(" --trace {trace}"));
     let inputs: String = profiles.chain(traces).collect();
-    format!("devprof report {}{inputs}", binaries.join(" "))
+    let binaries = binaries.iter().map(|binary| format!(" {binary}"));
+    format!("devprof report{}{inputs}", binaries.collect::<String>())
 }
 
 /// Arguments that name the files: a directory that `is_complete`, names, or instead of long lists of names patterns
@@ -120,7 +129,7 @@ fn has_no_other(dir: &Path, of_run: &BTreeSet<PathBuf>) -> bool {
             .extension()
             .is_some_and(|extension| extension == "profraw");
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        !is_directory && (!is_profile || of_run.contains(&path))
+        (!is_directory || triton::is_cache(&path)) && (!is_profile || of_run.contains(&path))
     })
 }
 

@@ -10,6 +10,7 @@ use crate::readable::{and_more, grouped, plural};
 use crate::run_log::device_code::{DeviceCode, Problem};
 use crate::run_log::journal::{Journal, Process};
 use crate::trace_reader::{self, Record, Request, Selection};
+use crate::triton;
 use profraw::Layout;
 use profraw::format::BYTE_COVERAGE;
 use std::collections::{BTreeSet, HashSet};
@@ -149,7 +150,7 @@ pub fn diagnostics(run: &Run, journal: &Journal) -> (Vec<Diagnostic>, bool) {
         diagnostics.extend(journal.traces.keys().map(|path| trace(path)));
     }
     if journal.profiles.is_empty() && (journal.traces.is_empty() || !run.is_traced) {
-        let code = device_code(journal);
+        let code = device_code(run, journal);
         let why = nothing(run, journal, &code);
         diagnostics.push(Diagnostic::warning(why));
         diagnostics.extend(of_llvm(run).map(Diagnostic::note));
@@ -334,14 +335,15 @@ fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), |&(_, name)| name.to_owned())
 }
 
-/// The code in the programs and libraries of a run, if it can explain why nothing was collected.
-fn device_code(journal: &Journal) -> DeviceCode {
+/// The code in the programs and libraries of a run, and of Triton, if it can explain why nothing was collected.
+fn device_code(run: &Run, journal: &Journal) -> DeviceCode {
     if !journal.lost.is_empty() {
         return DeviceCode::default();
     }
     let programs = journal.programs.values();
-    let files: BTreeSet<&PathBuf> = programs.chain(journal.libraries(|_| true)).collect();
-    DeviceCode::find(&files)
+    let compiled = run.profiles.as_deref().map(triton::cubins);
+    let files = programs.chain(journal.libraries(|_| true));
+    DeviceCode::find(&files.chain(compiled.iter().flatten()).collect())
 }
 
 /// Why nothing was collected.

@@ -14,13 +14,17 @@ const LARGE_FILE: u64 = 256 << 20;
 /// The programs and libraries with instrumented device code in the processes that wrote something. If there are none,
 /// the programs.
 pub fn binaries(journal: &Journal) -> Vec<PathBuf> {
-    let programs = journal.written_by();
-    let libraries = journal.libraries(|pid| journal.writers.contains(&pid));
-    let files = programs.iter().copied().chain(libraries).collect();
-    match DeviceCode::find(&files).files {
-        found if found.is_empty() => programs.into_iter().cloned().collect(),
+    match instrumented(journal) {
+        found if found.is_empty() => journal.written_by().into_iter().cloned().collect(),
         found => found,
     }
+}
+
+/// As [`binaries`], but without the programs if there are none.
+pub fn instrumented(journal: &Journal) -> Vec<PathBuf> {
+    let programs = journal.written_by();
+    let libraries = journal.libraries(|pid| journal.writers.contains(&pid));
+    DeviceCode::find(&programs.into_iter().chain(libraries).collect()).files
 }
 
 /// Whether processes that were cut off certainly had counts: they wrote a profile before, or their programs or libraries have

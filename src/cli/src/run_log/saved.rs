@@ -6,6 +6,7 @@
 use super::device_code;
 use super::journal::Journal;
 use crate::outfile;
+use crate::triton;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,18 +37,23 @@ pub fn save(dir: &Path, records: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The binaries whose counters are in the profiles of these directories.
+/// The binaries whose counters are in the profiles of these directories: those in the logs, and what Triton compiled.
 pub fn binaries<'a>(dirs: impl Iterator<Item = &'a Path>) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for dir in dirs {
+        let compiled = triton::cubins(dir);
         let logs = logs(dir).with_context(|| format!("cannot read {}", dir.display()))?;
         for path in logs {
             let journal = read(&path)?;
             // Logs of earlier runs stay when their profiles are removed.
             if journal.profiles.keys().any(|profile| is_in(dir, profile)) {
-                found.extend(device_code::binaries(&journal));
+                found.extend(match compiled.is_empty() {
+                    true => device_code::binaries(&journal),
+                    false => device_code::instrumented(&journal),
+                });
             }
         }
+        found.extend(compiled);
     }
     Ok(found.into_iter().collect())
 }

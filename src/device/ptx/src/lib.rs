@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod blocks;
+mod calls;
 mod flags;
 mod lines;
 mod mapping;
@@ -71,7 +72,8 @@ pub fn instrument(
     origin: Origin,
     is_excluded: impl Fn(&str) -> bool,
 ) -> Result<Option<Instrumented>, Problem> {
-    let module = parse::module(text)?;
+    let mut module = parse::module(text)?;
+    calls::find(text, &mut module);
     if module.is_instrumented || module.functions.is_empty() {
         return Ok(None);
     }

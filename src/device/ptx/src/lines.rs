@@ -2,7 +2,7 @@
 
 use crate::blocks::{Block, Graph};
 use crate::parse::{Function, Kind, Location, Position};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// A line of a file that has instructions.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,16 +43,6 @@ impl Lines {
             return Lines::default();
         };
         // The calls by which code at a position was inlined. A call in a function that was inlined itself has a `.loc`, too.
-        let mut calls: HashMap<Position, Position> = HashMap::new();
-        for statement in &function.statements {
-            if let Kind::Location(Location {
-                position,
-                inlined_at: Some(call),
-            }) = statement.kind
-            {
-                calls.insert(position, call);
-            }
-        }
         let mut found: BTreeMap<(bool, u32), BTreeMap<u32, BTreeSet<Block>>> = BTreeMap::new();
         let mut add = |is_own: bool, (file, line, _): Position, block| {
             // Line 0: the compiler does not know it.
@@ -71,7 +61,7 @@ impl Lines {
                     let Some((position, call)) = next else { break };
                     let is_own = call.is_none() && position.0 == file && position.1 >= line;
                     add(is_own, position, block);
-                    next = call.map(|call| (call, calls.get(&call).copied()));
+                    next = call.map(|call| (call, function.calls.get(&call).copied()));
                 }
             }
         }
@@ -94,11 +84,13 @@ impl Lines {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::calls;
     use crate::parse::{self, tests::HEADER};
 
     pub fn lines(body: &str) -> (Graph, Lines) {
         let text = format!("{HEADER}.entry k() {{\n{body}\n}}");
-        let module = parse::module(&text).unwrap();
+        let mut module = parse::module(&text).unwrap();
+        calls::find(&text, &mut module);
         let function = &module.functions[0];
         let graph = Graph::new(function).unwrap();
         let lines = Lines::new(function, &graph, &HashSet::from([8]));

@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use crate::tokens::{self, Located, Token};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Whether a file with this content is PTX: its first directive is `.version`.
 pub fn is_ptx(content: &[u8]) -> bool {
@@ -33,6 +33,8 @@ pub struct Function<'a> {
     pub statements: Vec<Statement<'a>>,
     /// The enclosing scope of each scope. The body is scope 0.
     pub scopes: Vec<usize>,
+    /// The call of each position that was inlined.
+    pub calls: HashMap<Position, Position>,
 }
 
 #[derive(Debug)]
@@ -246,6 +248,7 @@ impl<'a> Parser<'a> {
             body: self.tokens[self.next - 1].0 + 1,
             statements: Vec::new(),
             scopes: vec![0],
+            calls: HashMap::new(),
         };
         let mut scope = 0;
         loop {
