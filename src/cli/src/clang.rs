@@ -52,8 +52,12 @@ impl Clang {
     pub fn find(named: Option<&Path>, llvm: &llvm::Options) -> anyhow::Result<Clang> {
         if let Some(path) = named {
             let found = find_in_path(path.as_os_str()).unwrap_or_else(|| path.to_owned());
-            return Clang::at(found)
-                .map_err(|error| usage(format!("--clang {}: {error:#}", path.display())));
+            return Clang::at(found).map_err(|error| {
+                usage(format!(
+                    "--clang {}: {error:#}; name a clang with --clang",
+                    path.display()
+                ))
+            });
         }
         match find_in_path(OsStr::new("clang++")) {
             Some(path) => Clang::at(path),
@@ -61,7 +65,9 @@ impl Clang {
         }
     }
 
-    fn at(path: PathBuf) -> anyhow::Result<Clang> {
+    /// # Errors
+    /// The compiler cannot be run, or is not a clang.
+    pub fn at(path: PathBuf) -> anyhow::Result<Clang> {
         let mut probe = tempfile::Builder::new()
             .prefix("devprof-")
             .suffix(".c")
@@ -83,7 +89,7 @@ impl Clang {
         let version = line.split_once("clang version ");
         let Some(version) = version.and_then(|(_, after)| Version::parse(after)) else {
             bail!(
-                "{} is not a clang: --version prints {line:?}; name a clang with --clang",
+                "{} is not a clang: --version prints {line:?}",
                 clang.path.display()
             );
         };

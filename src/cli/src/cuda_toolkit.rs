@@ -68,6 +68,12 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     Ok(Outcome::Complete)
 }
 
+/// Whether a program is in the `bin` of a toolkit that this command made.
+pub fn has_program(program: &Path) -> bool {
+    let directory = program.parent().and_then(Path::parent);
+    directory.is_some_and(|directory| directory.join(MARK).exists())
+}
+
 /// Makes the toolkit. `program`: this program.
 fn make(cuda: &Path, directory: &Path, program: &Path) -> anyhow::Result<()> {
     if cuda.join(MARK).exists() {

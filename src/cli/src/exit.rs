@@ -10,9 +10,9 @@ Exit status:
   1  error: there is no output
   2  the command line is not valid
   3  finished, but some of the input was skipped or lost; see stderr
-  4  `devprof report`: the coverage is below a --fail-under-… threshold
+  4  `devprof report` and `devprof cover`: the coverage is below a --fail-under-… threshold
 
-`devprof run` exits as its program did, or with 3 if the program succeeded and counts were lost. Results are written to stdout, diagnostics to stderr.";
+`devprof run` exits as its program did, or with 3 if the program succeeded and counts were lost. `devprof cover` exits as its program did if that failed, and else as `devprof report`. `devprof cc` exits as the compiler. Results are written to stdout, diagnostics to stderr.";
 
 const SUCCESS: u8 = 0;
 const FAILURE: u8 = 1;

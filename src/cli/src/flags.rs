@@ -1,11 +1,11 @@
 //! `devprof flags`: prints the compiler and linker flags for the installed clang, like llvm-config for LLVM.
 
-mod cuda;
+pub mod cuda;
 mod options;
 mod usable_profile;
 
-pub use options::Options;
 use options::for_device;
+pub use options::{Coverage, Options, Profiling};
 
 use crate::clang::{Clang, Instrumentation, offload_flags};
 use crate::console::{Console, Diagnostic};
@@ -17,24 +17,18 @@ use anyhow::{Context, anyhow, bail};
 use std::path::{Path, PathBuf};
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    if options.profiling.max_threads.is_some() && !options.cuda {
+        return Err(usage("--max-threads is for CUDA: add --cuda"));
+    }
     let clang = Clang::find(options.clang.as_deref(), &options.llvm)?;
-    let all = if options.cuda { cuda::flags } else { for_hip };
-    let mut flags = all(options, &clang, console)?;
-    if options.hoist && options.only_ran() {
-        return Err(usage(
-            "--hoist is for exact counts: add --coverage=counts, or omit it",
-        ));
-    }
-    if options.hoist {
-        flags.push(for_passes(&plugin("hoist", &clang)?));
-    }
-    let instruments = options.purpose.pgo_use.is_none();
-    if instruments && !options.link {
-        flags.extend(plugin_or_stock(options, &clang, console)?);
-    }
-    if instruments && !options.no_runtime && !options.compile && !options.module {
-        flags.extend(runtime(options)?);
-    }
+    let added = profiling(options, &clang, console)?;
+    let toolchain = if options.cuda {
+        cuda::toolchain(options, &clang)?
+    } else {
+        hip_toolchain(options, &clang, console)?
+    };
+    let mut flags = [toolchain, added].concat();
+    cuda::omit_spaced_directory(&mut flags, console);
     for flag in &flags {
         if flag.contains(char::is_whitespace) {
             bail!("a shell would split {flag:?} at its space: move the file to another directory");
@@ -50,8 +44,45 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     Ok(Outcome::Complete)
 }
 
-/// The flags for HIP, except for devprof's archive.
-fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::Result<Vec<String>> {
+/// The flags for profiling, which a build needs in addition to those with which it compiles HIP or CUDA.
+pub fn profiling(
+    options: &Options,
+    clang: &Clang,
+    console: &mut Console,
+) -> anyhow::Result<Vec<String>> {
+    let own = &options.profiling;
+    if own.hoist && own.only_ran() {
+        return Err(usage(
+            "--hoist is for exact counts: add --coverage=counts, or omit it",
+        ));
+    }
+    let mut flags = match (&own.purpose.pgo_use, options.cuda) {
+        (Some(profile), false) => optimizing(options, clang, profile)?,
+        (None, false) => instrumenting(options, clang)?,
+        (_, true) => cuda::profiling(options, clang)?,
+    };
+    let instruments = own.purpose.pgo_use.is_none();
+    if instruments && !options.link {
+        if options.cuda {
+            flags.extend(valid_names(options, clang, console)?);
+        }
+        if own.hoist {
+            flags.push(for_passes(&plugin("hoist", clang)?));
+        }
+        flags.extend(plugin_or_stock(options, clang, console)?);
+    }
+    if instruments && !own.no_runtime && !options.compile && !options.module {
+        flags.extend(runtime(options)?);
+    }
+    Ok(flags)
+}
+
+/// The flags to compile and link HIP.
+fn hip_toolchain(
+    options: &Options,
+    clang: &Clang,
+    console: &mut Console,
+) -> anyhow::Result<Vec<String>> {
     let architectures = architectures(options, clang, console)?;
     let mut flags = offload_flags(&architectures);
     flags.extend(clang.device_libraries(&architectures)?);
@@ -60,10 +91,6 @@ fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::R
     }
     if options.module {
         flags.extend(["--offload-device-only", "--no-gpu-bundle-output"].map(String::from));
-    }
-    match &options.purpose.pgo_use {
-        Some(profile) => flags.extend(optimizing(options, clang, profile)?),
-        None => flags.extend(instrumenting(options, clang)?),
     }
     Ok(flags)
 }
@@ -86,30 +113,36 @@ fn plugin_or_stock(
 ) -> anyhow::Result<Vec<String>> {
     type Plugin = fn(&Clang) -> anyhow::Result<Vec<String>>;
     let slow = "large templates will take long to compile";
-    let (plugin, costs): (Plugin, &str) = match (options.only_ran(), options.cuda) {
+    let (plugin, costs): (Plugin, &str) = match (options.profiling.only_ran(), options.cuda) {
         (true, _) => (coverage, "coverage will cost more time"),
         (false, false) => (compact, slow),
         // Lists change which warps are full, which only an optimizer looks at.
-        (false, true) if options.purpose.coverage.is_some() && !options.hoist => (cuda_lists, slow),
-        (false, true) if options.mcdc => (|_| Ok(Vec::new()), "coverage will cost more time"),
+        (false, true)
+            if options.profiling.purpose.coverage.is_some() && !options.profiling.hoist =>
+        {
+            (cuda_lists, slow)
+        }
+        (false, true) if options.profiling.mcdc => {
+            (|_| Ok(Vec::new()), "coverage will cost more time")
+        }
         (false, true) => return Ok(Vec::new()),
     };
     let load = || -> anyhow::Result<Vec<String>> {
         let mut flags = plugin(clang)?;
         // Loaded for its passes alone, it is for bits of decisions.
-        if options.mcdc && !options.only_ran() {
+        if options.profiling.mcdc && !options.profiling.only_ran() {
             flags.push(for_passes(&self::plugin("coverage", clang)?));
         }
         Ok(flags)
     };
     // LLVM defines the raw version in each file, and nvlink refuses the second one.
-    let needs_plugin = options.only_ran() && options.rdc;
-    if needs_plugin && options.no_plugin {
+    let needs_plugin = options.profiling.only_ran() && options.rdc;
+    if needs_plugin && options.profiling.no_plugin {
         return Err(usage(
             "--rdc needs the plugin for --coverage: omit --no-plugin, or use --coverage=counts",
         ));
     }
-    if clang.major >= OLDEST_WITH_PLUGINS && !options.no_plugin {
+    if clang.major >= OLDEST_WITH_PLUGINS && !options.profiling.no_plugin {
         match load() {
             Ok(flags) => return Ok(flags),
             Err(error) if needs_plugin => {
@@ -120,7 +153,7 @@ fn plugin_or_stock(
             Err(error) => console.warn(format!("{costs}: {error:#} (--no-plugin: no warning)")),
         }
     }
-    Ok(match (options.only_ran(), options.cuda) {
+    Ok(match (options.profiling.only_ran(), options.cuda) {
         (false, _) => Vec::new(),
         (true, true) => {
             let all = STOCK_FLAGS.map(|option| for_device(&format!("-mllvm={option}")));
@@ -139,8 +172,31 @@ fn for_passes(plugin: &Path) -> String {
     format!("-fpass-plugin={}", plugin.display())
 }
 
+/// The plugin with which internal device functions compile for NVIDIA GPUs.
+pub const NAMES: &str = "names";
+
+/// The flag that loads the plugin for [`NAMES`]. Without it, other code compiles.
+fn valid_names(
+    options: &Options,
+    clang: &Clang,
+    console: &mut Console,
+) -> anyhow::Result<Option<String>> {
+    if options.profiling.no_plugin {
+        return Ok(None);
+    }
+    Ok(match plugin(NAMES, clang) {
+        Ok(plugin) => Some(for_passes(&plugin)),
+        Err(error) => {
+            console.warn(format!(
+                "internal device functions (`static`, or in an anonymous namespace) will not compile: {error:#} (--no-plugin: no warning)"
+            ));
+            None
+        }
+    })
+}
+
 /// A plugin of src/device/counter-pass. Plugins ignore host code.
-fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<PathBuf> {
+pub fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<PathBuf> {
     if clang.major < OLDEST_WITH_PLUGINS {
         bail!(
             "--{name} needs clang {OLDEST_WITH_PLUGINS} or later, and {} is {}: name another one with --clang",
@@ -282,7 +338,7 @@ fn architectures(
 
 /// The flags, restricted to the device compilation if the options ask for that.
 fn scoped(options: &Options, flags: &[&str]) -> Vec<String> {
-    let is_scoped = options.device_only || options.module;
+    let is_scoped = options.profiling.device_only || options.module;
     let device = is_scoped.then_some("-Xarch_device");
     let scoped = flags
         .iter()
@@ -298,29 +354,29 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
             "{clang} writes raw profiles of version {raw_version}, but devprof supports versions 10 and 11 (LLVM 22 and 23): name another clang with --clang"
         );
     }
-    let is_coverage = options.purpose.coverage.is_some();
+    let is_coverage = options.profiling.purpose.coverage.is_some();
     let mut flags = match (is_coverage, options.link) {
         (true, false) => scoped(options, &["-fprofile-instr-generate", "-fcoverage-mapping"]),
         (true, true) => scoped(options, &["-fprofile-instr-generate"]),
         (false, _) => scoped(options, &["-fprofile-generate"]),
     };
-    if options.mcdc && options.only_ran() && raw_version < 11 {
+    if options.profiling.mcdc && options.profiling.only_ran() && raw_version < 11 {
         return Err(usage(format!(
             "--mcdc needs --coverage=counts with {clang}, which records no decisions with flags"
         )));
     }
-    if options.mcdc && !options.link {
+    if options.profiling.mcdc && !options.link {
         flags.extend(scoped(options, &["-fcoverage-mcdc"]));
     }
-    if options.sampling && !samples {
+    if options.profiling.sampling && !samples {
         bail!("{clang} has no sampling: omit --sampling");
     }
-    if samples && !options.sampling && !options.link {
+    if samples && !options.profiling.sampling && !options.link {
         flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
     }
     // Up to version 10 clang increments counters inline, which loses counts unless the increments are atomic. Since
     // version 11 the device runtime increments them, always atomically. Bits of MC/DC are always set inline.
-    if (raw_version < 11 || options.mcdc) && !options.link {
+    if (raw_version < 11 || options.profiling.mcdc) && !options.link {
         flags.extend(for_device("-fprofile-update=atomic"));
     }
     flags.extend(device_runtime(options, clang, kind)?);

@@ -1,9 +1,11 @@
 //! The devprof command line: one module per command. It is a library so that tests can run commands thousands of times
 //! in one process.
 
+mod cc;
 mod clang;
 mod color;
 mod console;
+mod cover;
 mod csv;
 mod cuda_installation;
 mod cuda_registers;
@@ -58,6 +60,17 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run tests, and show which source lines ran on the GPUs
+    ///
+    /// The command can be ctest, pytest, make check, mpirun or a script: the counts of all its processes are merged. The exit status
+    /// is that of the command if it failed; otherwise 1 if there is no coverage, or 3 or 4 as for `devprof report`.
+    Cover(cover::Options),
+    /// Run a compiler with the flags that profile what it compiles or links
+    ///
+    /// A launcher for build systems: -DCMAKE_HIP_COMPILER_LAUNCHER="devprof;cc;--coverage" for CMake, CXX="devprof cc --coverage
+    /// clang++" for make. The compiler's command must be able to build the project without devprof. Prints nothing, and exits as the
+    /// compiler does.
+    Cc(cc::Options),
     /// Run a program with devprof loaded, and summarize the collected data
     ///
     /// The exit status is the program's own. If the program succeeds, but counts were lost, it is 3. If a signal kills
@@ -118,6 +131,8 @@ impl Cli {
 pub fn run(cli: &Cli, console: &mut Console) -> u8 {
     let result = match &cli.command {
         Command::Run(options) => run::run(options, console),
+        Command::Cc(options) => cc::run(options),
+        Command::Cover(options) => cover::run(options, console),
         Command::Flags(options) => flags::run(options, console),
         Command::CudaToolkit(options) => cuda_toolkit::run(options, console),
         Command::CudaTool(options) => cuda_toolkit::tool::run(options, console),

@@ -52,9 +52,9 @@ use inputs::Inputs;
 use model::Report;
 use notes::Notes;
 use read::Contents;
-use render::{Format, Target};
+pub use render::{Format, Target};
 use source::Finder;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[group(skip)]
@@ -77,9 +77,20 @@ pub struct Options {
     /// Calls and times of several traces add up. They are also shown for each trace.
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
+    /// Include the host code of the binaries, from the profiles of the host
+    #[arg(long)]
+    host: bool,
+    #[command(flatten)]
+    content: Content,
+}
+
+/// What the report has, and where it is written.
+#[derive(Args)]
+#[group(skip)]
+pub struct Content {
     /// The formats to write [default: by the output's extension, html for another output, or text]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "FORMAT")]
-    format: Vec<Format>,
+    pub format: Vec<Format>,
     /// The file to write, - for stdout, or a directory for html and for several formats
     ///
     /// The extensions .info, .lcov, .json, .xml, .md and .txt, and the names .coverage and .coverage.* select a format. A
@@ -87,13 +98,10 @@ pub struct Options {
     /// and one .lcov file per architecture, report.json, coverage.xml (cobertura), report.md, report.txt, annotations.txt
     /// (github) and .coverage.devprof (coverage-py).
     #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Open the pages (html) in the browser
     #[arg(long)]
-    open: bool,
-    /// Include the host code of the binaries, from the profiles of the host
-    #[arg(long)]
-    host: bool,
+    pub open: bool,
     #[command(flatten)]
     text: text::Options,
     #[command(flatten)]
@@ -134,9 +142,32 @@ fn path_map(text: &str) -> Result<(String, String), String> {
 }
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
-    let target = Target::new(&options.format, options.output.as_deref(), options.open)?;
+    let own = &options.content;
+    let target = Target::new(&own.format, own.output.as_deref(), own.open)?;
     let inputs = Inputs::find(&options.binaries, &options.profile, &options.trace)?;
     target.check()?;
+    write(own, inputs, options.host, &[target], console)
+}
+
+/// Of the profiles of a directory, and the binaries in the logs of the runs that wrote them. `host`: includes host code.
+pub fn of_directory(
+    options: &Content,
+    dir: &Path,
+    host: bool,
+    targets: &[Target],
+    console: &mut Console,
+) -> anyhow::Result<Outcome> {
+    let inputs = Inputs::find(&[], &[dir.to_owned()], &[])?;
+    write(options, inputs, host, targets, console)
+}
+
+fn write(
+    options: &Content,
+    inputs: Inputs,
+    host: bool,
+    targets: &[Target],
+    console: &mut Console,
+) -> anyhow::Result<Outcome> {
     let title = inputs.title();
     let finder = Finder::new(
         options.path_map.clone(),
@@ -145,7 +176,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     );
     let how = read::How {
         llvm: &options.llvm.search()?,
-        host: options.host,
+        host,
         allow_sampled: options.allow_sampled,
     };
     let mut notes = Notes::default();
@@ -165,23 +196,29 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             _ => format!("Only the lines that were changed since {rev} are included."),
         });
     }
-    notes.report(&report, target.has(Format::Lcov));
+    notes.report(
+        &report,
+        targets.iter().any(|target| target.has(Format::Lcov)),
+    );
     // The text that is printed has the notes, so they are not reported as diagnostics.
-    let is_printed = matches!(target, Target::Stdout(Format::Text));
+    let is_text = |target: &Target| matches!(target, Target::Stdout(Format::Text));
+    let is_printed = targets.iter().any(is_text);
     let (notes, is_complete) = notes.finish(is_printed, console);
     report.notes = notes;
     // A change without device code reaches every threshold.
     let has_lines = options.diff.is_none() || !report.files.is_empty();
     let failures = has_lines.then(|| options.thresholds.failures(&report));
     let failures = failures.unwrap_or_default();
-    render::write(
-        &target,
-        &report,
-        options.text,
-        &failures,
-        options.open,
-        console,
-    )?;
+    for target in targets {
+        render::write(
+            target,
+            &report,
+            options.text,
+            &failures,
+            options.open,
+            console,
+        )?;
+    }
     thresholds::print(&failures, console);
     Ok(if failures.is_empty() {
         Outcome::of(is_complete)
@@ -192,7 +229,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
 
 /// The model of the report, without notes.
 fn model(
-    options: &Options,
+    options: &Content,
     select: &select::Select,
     title: &str,
     contents: &Contents,

@@ -1,13 +1,13 @@
 //! `devprof run`: runs a program with the runtime loaded, and then summarizes the collected data.
 
-mod child;
+pub mod child;
 mod links;
 mod model;
 mod next;
 mod preload;
-mod profiles;
+pub mod profiles;
 mod python;
-mod recording;
+pub mod recording;
 pub mod summary;
 
 pub use links::Links;
@@ -58,6 +58,20 @@ pub struct Options {
     coverage: bool,
     #[command(flatten)]
     trace: recording::Options,
+    /// Exit with status 1 if the program succeeds, but no profile was written
+    #[arg(long)]
+    require_profile: bool,
+    /// Do not print the summary, only losses
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    program: Program,
+}
+
+/// The program to run, and how.
+#[derive(Args)]
+#[group(skip)]
+pub struct Program {
     #[command(flatten)]
     model: model::Options,
     /// Also write profiles periodically, so that a crash loses at most the counts of this time: milliseconds, or 500ms, 5s, 2m
@@ -78,41 +92,110 @@ pub struct Options {
         hide_env_values = true
     )]
     library: Option<PathBuf>,
-    /// Exit with status 1 if the program succeeds, but no profile was written
-    #[arg(long)]
-    require_profile: bool,
-    /// Do not print the summary, only losses
-    #[arg(short, long)]
-    quiet: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
     command: Vec<OsString>,
 }
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
-    let library = library(options)?;
-    let (name, arguments) = options.command.split_first().context("no program to run")?;
+    let request = Request {
+        program: &options.program,
+        profile: options.profile.as_deref(),
+        own_directory: None,
+        coverage: options.coverage,
+        trace: &options.trace,
+        summary: if options.quiet {
+            Summary::Losses
+        } else {
+            Summary::Always
+        },
+    };
+    let ran = execute(&request, console)?;
+    let mut failure = ran.is_incomplete().then_some(Outcome::Incomplete);
+    if options.require_profile && ran.end == child::End::Exited(0) && !ran.has_profiles() {
+        console.error("no profile was written, and --require-profile requires one");
+        failure = Some(Outcome::Failed);
+    }
+    let recorded = ran
+        .recorded
+        .filter(|&recorded| ran.end == child::End::Exited(0) && recorded != Outcome::Complete);
+    let status = child::end_as(ran.end);
+    Ok(failure.or(recorded).unwrap_or(Outcome::Program(status)))
+}
+
+/// When the summary of a run is printed. Losses always are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Summary {
+    Always,
+    /// If there is no profile, it explains why.
+    WithoutProfiles,
+    Losses,
+}
+
+/// What to run, and where it writes.
+pub struct Request<'a> {
+    pub program: &'a Program,
+    /// The pattern for the names of profiles.
+    pub profile: Option<&'a OsStr>,
+    /// The directory of the profiles, if it has only those of this run.
+    pub own_directory: Option<PathBuf>,
+    /// Also of the kernels that Triton compiles while the program runs. Their caches are next to the profiles.
+    pub coverage: bool,
+    pub trace: &'a recording::Options,
+    pub summary: Summary,
+}
+
+/// A run that has ended.
+pub struct Ran {
+    pub end: child::End,
+    journal: Journal,
+    /// How the use of the trace ended.
+    recorded: Option<Outcome>,
+}
+
+impl Ran {
+    pub fn has_profiles(&self) -> bool {
+        !self.journal.profiles.is_empty()
+    }
+
+    /// Whether counts are missing, although the program succeeded.
+    pub fn is_incomplete(&self) -> bool {
+        self.end == child::End::Exited(0)
+            && (!self.journal.lost.is_empty()
+                || self.journal.overwritten().next().is_some()
+                || device_code::has_lost_counts(&self.journal))
+    }
+}
+
+/// Runs the program until it ends, and prints the summary.
+pub fn execute(request: &Request, console: &mut Console) -> anyhow::Result<Ran> {
+    let own = request.program;
+    let library = library(own)?;
+    let (name, arguments) = own.command.split_first().context("no program to run")?;
     let program = find_in_path(name);
     let obstacle = program.as_deref().and_then(preload::obstacle);
-    options.trace.check()?;
-    let model = options.model.model()?;
-    let profiles = Profiles::new(options.profile.as_deref())?;
+    request.trace.check()?;
+    let model = own.model.model()?;
+    let profiles = Profiles::new(request.profile)?;
     let log = profiles::scratch(profiles.pattern())?;
-    let coverage = match options.coverage {
+    let coverage = match request.coverage {
         true => Some(python::Coverage::new(&profiles)?),
         false => None,
     };
-    let recording = options.trace.recording(profiles.pattern())?;
+    let recording = request.trace.recording(profiles.pattern())?;
     let keeps_traces = recording.as_ref().is_none_or(Recording::is_kept);
     let links = Links::default();
     let mut command = Command::new(name);
     command.args(arguments);
     preloads(&mut command, model.as_ref(), &library, &links)?;
-    variables(&mut command, options, &profiles, recording.as_ref());
+    variables(&mut command, request, &profiles, recording.as_ref());
     if let Some(coverage) = &coverage {
         coverage.prepare(&mut command);
     }
-    if let Some(model) = model.as_ref().filter(|_| !options.quiet) {
+    if let Some(model) = model
+        .as_ref()
+        .filter(|_| request.summary != Summary::Losses)
+    {
         console.report(&Diagnostic::note(model.to_string()));
     }
     let outer = env::var_os(settings::LOG.name).filter(|name| !name.is_empty());
@@ -143,14 +226,19 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         append_to_outer(Path::new(&outer), &records, keeps_traces);
     }
     let journal = Journal::read(records.iter().map(|(_, log)| &log[..]));
+    let is_quiet = match request.summary {
+        Summary::Always => false,
+        Summary::WithoutProfiles => !journal.profiles.is_empty(),
+        Summary::Losses => true,
+    };
     let run = summary::Run {
         program: program.unwrap_or_else(|| name.into()),
         obstacle,
         is_traced: recording.is_some(),
         keeps_traces,
-        is_quiet: options.quiet,
+        is_quiet,
         profiles: profiles.directory().map(Path::to_owned),
-        directory: profiles.created.clone(),
+        directory: (request.own_directory.clone()).or_else(|| profiles.created.clone()),
         since,
         end,
         gpus: match &model {
@@ -163,9 +251,9 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let recorded = recording.map(|recording| recording.finish(&journal, console));
     profiles.remove_if_empty();
     let duplicates = summary::remove_duplicates(&run, &journal);
-    let duplicates = duplicates.filter(|_| !options.quiet);
+    let duplicates = duplicates.filter(|_| !is_quiet);
     let (mut summary, is_ir_level) = summary::diagnostics(&run, &journal);
-    if !options.quiet {
+    if !is_quiet {
         summary.extend(next::commands(&run, &journal, is_ir_level));
     }
     for diagnostic in duplicates.into_iter().chain(summary) {
@@ -180,13 +268,11 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             }
         }
     }
-    let failure = failure(options, &journal, end, console);
-    let recorded =
-        recorded.filter(|&recorded| end == child::End::Exited(0) && recorded != Outcome::Complete);
-    // Remove the temporary files now: no destructors run if a signal ends this process.
-    drop(links);
-    let status = child::end_as(end);
-    Ok(failure.or(recorded).unwrap_or(Outcome::Program(status)))
+    Ok(Ran {
+        end,
+        journal,
+        recorded,
+    })
 }
 
 /// If this is a run within another `devprof run`, its records are appended to the outer run's log as well.
@@ -207,29 +293,9 @@ fn append_to_outer(outer: &Path, records: &[(OsString, Vec<u8>)], keeps_traces: 
     }
 }
 
-/// Why a run of a program that succeeded is not a success. Another status or a signal of the program takes precedence.
-fn failure(
-    options: &Options,
-    journal: &Journal,
-    end: child::End,
-    console: &mut Console,
-) -> Option<Outcome> {
-    if end != child::End::Exited(0) {
-        return None;
-    }
-    if options.require_profile && journal.profiles.is_empty() {
-        console.error("no profile was written, and --require-profile requires one");
-        return Some(Outcome::Failed);
-    }
-    let is_lost = !journal.lost.is_empty()
-        || journal.overwritten().next().is_some()
-        || device_code::has_lost_counts(journal);
-    is_lost.then_some(Outcome::Incomplete)
-}
-
 /// The absolute path of the shared library to load.
-fn library(options: &Options) -> anyhow::Result<PathBuf> {
-    let Some(given) = &options.library else {
+fn library(program: &Program) -> anyhow::Result<PathBuf> {
+    let Some(given) = &program.library else {
         return Component::Library
             .find()
             .context("cannot find libdevprof.so; name it with --library");
@@ -278,7 +344,7 @@ fn preloads(
 /// Sets devprof's variables of the program.
 fn variables(
     command: &mut Command,
-    options: &Options,
+    request: &Request,
     profiles: &Profiles,
     recording: Option<&Recording>,
 ) {
@@ -287,14 +353,14 @@ fn variables(
     let general = [
         (settings::PROFILE_FILE.name, profiles.setting()),
         (settings::TRACE.name, trace),
-        (settings::SNAPSHOT.name, number(options.snapshot)),
-        (settings::SYNC.name, number(options.sync)),
+        (settings::SNAPSHOT.name, number(request.program.snapshot)),
+        (settings::SYNC.name, number(request.program.sync)),
     ];
-    let ptx: &[&str] = if options.ptx { &PTX } else { &[] };
+    let ptx: &[&str] = if request.program.ptx { &PTX } else { &[] };
     let ptx = ptx.iter().map(|name| (*name, Some("1".into())));
     for (name, value) in general
         .into_iter()
-        .chain(options.trace.settings())
+        .chain(request.trace.settings())
         .chain(ptx)
     {
         if let Some(value) = value {

@@ -39,10 +39,18 @@ flags --coverage --pgo-generate | cannot be used
 flags --coverage --compile --link | cannot be used
 flags --coverage --rdc | --cuda
 flags --pgo-generate --mcdc | cannot be used
-flags --coverage --source a.cu | --cuda
+flags --coverage --max-threads 1024 | --cuda
 flags --coverage --cuda --device-only | cannot be used
 flags --coverage --clang ./none | cannot start ./none
 flags --coverage --clang true | not a clang
+cc --coverage | <COMPILER>
+cc clang++ -c a.c | --coverage
+cc --coverage false -c a.c | not a clang
+cc --coverage=counts nvcc a.cu | only --coverage
+cover | <PROG>
+cover --dir %h true | --dir
+cover --format html true | -o DIR
+cover --fail-under-lines 101 true | from 0 to 100
 cuda-toolkit | <DIR>
 cuda-toolkit new --cuda none | --cuda none: not a CUDA toolkit: it has no bin/ptxas
 inspect | <FILES>

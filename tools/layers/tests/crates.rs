@@ -42,7 +42,7 @@ fn the_command_line() {
         clang cuda_installation outfile triton
         run_log trace_reader
         cuda_toolkit extract flags inspect
-        doctor
+        cc doctor
         export merge stats
         run
         demo
@@ -64,6 +64,7 @@ fn the_command_line() {
         report::cobertura report::coverage_py report::github report::html report::markdown
         report::render
         report
+        cover
         docs
     ";
     check("src/cli/src/lib.rs", layers, &[]);

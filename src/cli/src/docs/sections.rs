@@ -40,21 +40,46 @@ const COMMON: Described = Described::text(
     "If set and not empty, --color=auto does not color anything.",
 );
 
-pub static PAGES: [Page; 12] = [
+pub static PAGES: [Page; 14] = [
     Page {
         name: "devprof",
         environment: &[RUNTIME, &[RUN], &TOOLS, &[COMMON]],
         examples: "
 Compile a program with coverage, run it, and see which lines ran on the GPU:
     clang++ -x hip a.hip $(devprof flags --coverage) -o a
-    devprof run ./a
-    devprof report a --profile devprof-1
+    devprof cover ./a
 Check this machine for missing components:
     devprof doctor
 ",
-        see_also: "devprof-run(1), devprof-flags(1), devprof-cuda-toolkit(1), devprof-inspect(1), devprof-extract(1), devprof-merge(1), \
+        see_also: "devprof-cover(1), devprof-cc(1), devprof-run(1), devprof-flags(1), devprof-cuda-toolkit(1), devprof-inspect(1), devprof-extract(1), devprof-merge(1), \
                    devprof-report(1), devprof-stats(1), devprof-export(1), devprof-doctor(1), devprof-demo(1), \
                    clang(1), llvm-profdata(1), llvm-cov(1)",
+    },
+    Page {
+        name: "devprof-cover",
+        environment: &[&[RUN], RUNTIME, &TOOLS, &[COMMON]],
+        examples: "
+Run tests, and see which lines ran on the GPU:
+    devprof cover -- ctest --test-dir build
+For CI: a file for other tools, and a threshold:
+    devprof cover -o lcov.info --fail-under-lines 80 -- pytest
+Another run, in addition to the first, in the browser:
+    devprof cover --append --open ./a
+",
+        see_also: "devprof(1), devprof-cc(1), devprof-run(1), devprof-report(1)",
+    },
+    Page {
+        name: "devprof-cc",
+        environment: &[&[CUDA], &TOOLS, &[COMMON]],
+        examples: "
+Coverage of a CMake project with HIP, without a change of the project:
+    cmake -B build -DCMAKE_HIP_COMPILER_LAUNCHER=\"devprof;cc;--coverage\" -DCMAKE_HIP_LINKER_LAUNCHER=\"devprof;cc;--coverage\"
+    cmake --build build
+    devprof cover -- ctest --test-dir build
+Coverage with exact counts, with make:
+    make CXX=\"devprof cc --coverage=counts -- clang++\"
+",
+        see_also: "devprof(1), devprof-cover(1), devprof-flags(1), devprof-cuda-toolkit(1), clang(1)",
     },
     Page {
         name: "devprof-run",
@@ -82,8 +107,8 @@ Compile and link separately, with another compiler, for a GPU that is not in thi
     clang++-23 a.o $(devprof flags --coverage --link --arch gfx1100 --clang clang++-23) -o a
 Optimize with a profile:
     clang++ -x hip -O2 a.hip $(devprof flags --pgo-use a.profdata) -o a
-Compile CUDA, which has internal device functions:
-    clang++ -x cuda a.cu $(devprof flags --coverage --cuda --arch sm_90 --source a.cu) -o a
+Compile CUDA:
+    clang++ -x cuda a.cu $(devprof flags --coverage --cuda --arch sm_90) -o a
 ",
         see_also: "devprof(1), devprof-run(1), clang(1)",
     },

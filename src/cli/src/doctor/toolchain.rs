@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, State, Topic};
 use crate::clang::Clang;
-use crate::flags::OLDEST_WITH_PLUGINS;
+use crate::flags::{self, OLDEST_WITH_PLUGINS};
 use crate::llvm::{self, INSTALL, Llvm, Tool};
 use crate::locate::{Component, build_plugin, install_device_runtime};
 use std::path::Path;
@@ -147,9 +147,10 @@ fn swap_over_call(clang: &Clang) -> Option<Finding> {
 }
 
 /// devprof's plugins for clang, and what they are for.
-const PLUGINS: [(&str, &str); 2] = [
+const PLUGINS: [(&str, &str); 3] = [
     ("coverage", "fast coverage"),
     ("hoist", "`devprof flags --hoist`"),
+    (flags::NAMES, "internal device functions of CUDA code"),
 ];
 
 fn plugin(clang: &Clang, name: &'static str, purpose: &str) -> Finding {

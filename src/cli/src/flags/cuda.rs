@@ -20,22 +20,11 @@ const OLDEST_ARCHITECTURE: u32 = 70;
 /// The largest number of registers of a thread.
 const MOST_REGISTERS: u32 = 255;
 
-/// All flags except for devprof's archive.
-pub fn flags(
-    options: &Options,
-    clang: &Clang,
-    console: &mut Console,
-) -> anyhow::Result<Vec<String>> {
+/// The flags to compile and link CUDA.
+pub fn toolchain(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
     let cuda = CudaInstallation::find()?;
-    if !clang.instruments_cuda()? {
-        bail!(
-            "{clang} cannot instrument CUDA device code: clang 23 and later can, if they are built with the NVPTX target; name another clang with --clang"
-        );
-    }
-    let compiles = !options.link;
-    let links = !options.compile && !options.module;
     let mut flags = Vec::new();
-    if compiles || options.rdc {
+    if !options.link || options.rdc {
         flags.extend(target(options, clang, &cuda)?);
     }
     if options.rdc {
@@ -44,25 +33,54 @@ pub fn flags(
     if options.module {
         flags.extend(["--offload-device-only", "-c"].map(String::from));
     }
-    if compiles {
-        if let Some(cccl) = cuda.cccl() {
-            flags.extend(["-isystem".to_owned(), cccl.display().to_string()]);
+    if !options.link
+        && let Some(cccl) = cuda.cccl()
+    {
+        flags.extend(["-isystem".to_owned(), cccl.display().to_string()]);
+    }
+    if options.rdc && options.link {
+        flags.push("--offload-link".to_owned());
+    }
+    if !options.compile && !options.module {
+        flags.push(format!("-L{}", cuda.libraries()?.display()));
+        flags.push("-lcudart_static".to_owned());
+        flags.extend(SYSTEM_LIBRARIES.map(String::from));
+    }
+    Ok(flags)
+}
+
+/// The libraries that CUDA's runtime and devprof's archive need.
+pub const SYSTEM_LIBRARIES: [&str; 3] = ["-ldl", "-lrt", "-pthread"];
+
+/// The flags for profiling, except for plugins and devprof's archive.
+pub fn profiling(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
+    let own = &options.profiling;
+    let mut flags = Vec::new();
+    if !options.link {
+        if !clang.instruments_cuda()? {
+            bail!(
+                "{clang} cannot instrument CUDA device code: clang 23 and later can, if they are built with the NVPTX target; name another clang with --clang"
+            );
         }
-        match &options.purpose.pgo_use {
+        match &own.purpose.pgo_use {
             Some(profile) => flags.extend(optimizing(clang, profile)?),
-            None => flags.extend(instrumenting(options, console)?),
+            None => flags.extend(instrumenting(options)?),
         }
-        if let Some(threads) = options.max_threads {
+        if let Some(threads) = own.max_threads {
             let registers = for_threads(threads).min(MOST_REGISTERS);
             flags.push("-Xcuda-ptxas".to_owned());
             flags.push(format!("--maxrregcount={registers}"));
         }
-        if let Some(source) = &options.source {
-            flags.extend(for_compiler(&["-main-file-name", &unit_name(source)?]));
-        }
     }
-    if links {
-        flags.extend(linking(options, &cuda)?);
+    if options.link && own.purpose.pgo_use.is_none() {
+        flags.push("-fprofile-instr-generate".to_owned());
+    }
+    if options.rdc && !options.compile && !options.module {
+        // With -foffload-lto, clang removes hidden kernels, such as CUB's. These options have no effect without it.
+        for option in ["enable-lto-internalization", "compute-dead"] {
+            flags.push("-Xoffload-linker".to_owned());
+            flags.push(format!("-mllvm=-{option}=false"));
+        }
     }
     Ok(flags)
 }
@@ -121,12 +139,12 @@ fn generation(architecture: &str) -> Option<u32> {
     digits.trim_end_matches(char::is_alphabetic).parse().ok()
 }
 
-fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec<String>> {
+fn instrumenting(options: &Options) -> anyhow::Result<Vec<String>> {
     let runtime = Component::CudaDeviceRuntime
         .find()
         .and_then(|path| Ok(path.canonicalize()?))
         .context("cannot find the device side of the profile runtime for CUDA")?;
-    let is_coverage = options.purpose.coverage.is_some();
+    let is_coverage = options.profiling.purpose.coverage.is_some();
     let mut flags = Vec::new();
     // The driver's flags are for the host. It would warn about them if it compiles no host code.
     if !options.module {
@@ -140,16 +158,16 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
     flags.extend(for_compiler(&["-fprofile-instrument=clang"]));
     if is_coverage {
         flags.extend(for_compiler(&["-fcoverage-mapping"]));
-        flags.extend(compilation_dir(console)?);
+        flags.extend(compilation_dir()?);
     }
-    if options.mcdc {
+    if options.profiling.mcdc {
         // Lanes set bits of the same bytes. There is no way to pass the second option for device code alone.
         flags.extend(for_compiler(&[
             "-fcoverage-mcdc",
             "-fprofile-update=atomic",
         ]));
     }
-    if options.sampling {
+    if options.profiling.sampling {
         flags.push("-DDEVPROF_SAMPLING".to_owned());
     } else {
         flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
@@ -158,19 +176,30 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
     Ok(flags)
 }
 
+const COMPILATION_DIR: &str = "-fcoverage-compilation-dir=";
+
 /// The directory to which file names in the coverage mapping are relative: the driver passes it only for host code. It is
 /// the current directory, which is also clang's if a shell substitutes the flags.
-fn compilation_dir(console: &mut Console) -> anyhow::Result<Vec<String>> {
+fn compilation_dir() -> anyhow::Result<Vec<String>> {
     let dir = std::env::current_dir().context("cannot determine the current directory")?;
-    let flag = format!("-fcoverage-compilation-dir={}", dir.display());
-    if flag.contains(char::is_whitespace) {
+    Ok(for_compiler(&[&format!(
+        "{COMPILATION_DIR}{}",
+        dir.display()
+    )]))
+}
+
+/// Leaves out the directory of [`compilation_dir`] if a shell would split it.
+pub fn omit_spaced_directory(flags: &mut Vec<String>, console: &mut Console) {
+    let is_split =
+        |flag: &String| flag.starts_with(COMPILATION_DIR) && flag.contains(char::is_whitespace);
+    if let Some(n) = flags.iter().position(is_split) {
         console.warn(format!(
             "a shell would split {}, so relative file names in the coverage mapping of device code stay relative: run `devprof report` in this directory",
-            dir.display()
+            &flags[n][COMPILATION_DIR.len()..]
         ));
-        return Ok(Vec::new());
+        // And -Xclang.
+        flags.drain(n - 1..=n);
     }
-    Ok(for_compiler(&[&flag]))
 }
 
 fn optimizing(clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
@@ -186,49 +215,9 @@ fn optimizing(clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
     ]))
 }
 
-fn linking(options: &Options, cuda: &CudaInstallation) -> anyhow::Result<Vec<String>> {
-    let mut flags = Vec::new();
-    if options.link && options.purpose.pgo_use.is_none() {
-        flags.push("-fprofile-instr-generate".to_owned());
-    }
-    if options.rdc {
-        if options.link {
-            flags.push("--offload-link".to_owned());
-        }
-        // With -foffload-lto, clang removes hidden kernels, such as CUB's. These options have no effect without it.
-        for option in ["enable-lto-internalization", "compute-dead"] {
-            flags.push("-Xoffload-linker".to_owned());
-            flags.push(format!("-mllvm=-{option}=false"));
-        }
-    }
-    flags.push(format!("-L{}", cuda.libraries()?.display()));
-    flags.extend(["-lcudart_static", "-ldl", "-lrt", "-pthread"].map(String::from));
-    Ok(flags)
-}
-
-/// A name for a source file that can be part of a symbol in PTX: letters, digits and `_`.
-///
-/// The counters of an internal function (`static`, or in an anonymous namespace) have the name of the source file in
-/// their names. A dot is not allowed there.
-fn unit_name(source: &Path) -> anyhow::Result<String> {
-    let text = source.to_str().filter(|text| !text.is_empty());
-    let invalid = || usage(format!("--source {}: not a valid name", source.display()));
-    let text = text.ok_or_else(invalid)?.trim_start_matches("./");
-    Ok(text.replace(|char: char| !char.is_ascii_alphanumeric(), "_"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_sources_are_valid_in_ptx() {
-        let name = |source: &str| unit_name(Path::new(source)).unwrap();
-        assert_eq!(name("a.cu"), "a_cu");
-        assert_eq!(name("./src/sort-keys.v2.cu"), "src_sort_keys_v2_cu");
-        assert_eq!(name("größe.cu"), "gr__e_cu");
-        assert!(unit_name(Path::new("")).is_err());
-    }
 
     #[test]
     fn architectures_have_a_number() {

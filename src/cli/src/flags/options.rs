@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[group(skip)]
 pub struct Options {
     #[command(flatten)]
-    pub purpose: Purpose,
+    pub profiling: Profiling,
     /// The GPUs to compile for (gfx1100, gfx90a:xnack-, sm_90, native, …) [default: this machine's GPUs]
     #[arg(long, value_name = "ARCH", value_delimiter = ',')]
     pub arch: Vec<String>,
@@ -16,11 +16,8 @@ pub struct Options {
     #[arg(long, conflicts_with = "link")]
     pub compile: bool,
     /// Print only the flags for linking
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["max_threads", "hoist"])]
     pub link: bool,
-    /// Instrument (or optimize) only device code, not host code
-    #[arg(long)]
-    pub device_only: bool,
     /// Print flags for a module (a file for hipModuleLoad or cuModuleLoad), which has no host code
     #[arg(long, conflicts_with_all = ["compile", "link"])]
     pub module: bool,
@@ -30,13 +27,25 @@ pub struct Options {
     /// For CUDA: compile relocatable device code, so that device functions can be called across source files
     #[arg(long, requires = "cuda", conflicts_with = "module")]
     pub rdc: bool,
-    /// For CUDA: the source file to compile, if it has internal device functions (`static`, or in an anonymous namespace)
-    #[arg(long, value_name = "FILE.cu")]
-    #[arg(requires = "cuda", conflicts_with = "link")]
-    pub source: Option<PathBuf>,
+    /// The compiler [default: clang++ in PATH, or else the newest]
+    #[arg(long, value_name = "CLANG")]
+    pub clang: Option<PathBuf>,
+    #[command(flatten)]
+    pub llvm: llvm::Options,
+}
+
+/// What is recorded, and how.
+#[derive(Args, Clone)]
+#[group(skip)]
+pub struct Profiling {
+    #[command(flatten)]
+    pub purpose: Purpose,
+    /// Instrument (or optimize) only device code, not host code
+    #[arg(long)]
+    pub device_only: bool,
     /// For CUDA: compile kernels so that they can be launched with blocks of N threads, although instrumentation needs registers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    #[arg(requires = "cuda", conflicts_with_all = ["link", "pgo_use"])]
+    #[arg(conflicts_with = "pgo_use")]
     pub max_threads: Option<u32>,
     /// Do not link devprof's archive into the program; run the program with `devprof run`
     ///
@@ -58,16 +67,11 @@ pub struct Options {
     ///
     /// Needs clang 23 or later, and devprof's plugin for its exact version. Counts of a loop that still runs are missing in a
     /// snapshot.
-    #[arg(long, conflicts_with_all = ["pgo_use", "link"])]
+    #[arg(long, conflicts_with = "pgo_use")]
     pub hoist: bool,
     /// Without devprof's plugin for clang, with which coverage costs less time and, on AMD GPUs, code with counters is smaller
     #[arg(long, conflicts_with = "pgo_use")]
     pub no_plugin: bool,
-    /// The compiler [default: clang++ in PATH, or else the newest]
-    #[arg(long, value_name = "CLANG")]
-    pub clang: Option<PathBuf>,
-    #[command(flatten)]
-    pub llvm: llvm::Options,
 }
 
 /// A flag for the compilation of device code.
@@ -84,7 +88,7 @@ pub enum Coverage {
     Counts,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[group(required = true, multiple = false)]
 pub struct Purpose {
     /// Record which code ran, and add the coverage mapping
@@ -98,7 +102,7 @@ pub struct Purpose {
     pub pgo_use: Option<PathBuf>,
 }
 
-impl Options {
+impl Profiling {
     /// Whether only the fact that code ran is recorded.
     pub fn only_ran(&self) -> bool {
         self.purpose.coverage == Some(Coverage::Ran)

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(group = ArgGroup::new("recording").args(["trace", "stats"]).multiple(true))]
 #[group(skip)]
 pub struct Options {

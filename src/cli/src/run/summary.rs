@@ -427,12 +427,14 @@ pub fn host_profiles(run: &Run, journal: &Journal) -> BTreeSet<PathBuf> {
     let dirs: BTreeSet<_> = profiles.filter_map(|path| path.parent()).collect();
     let files = dirs.into_iter();
     let files = files.flat_map(|dir| new_profiles(dir, run.since));
-    let is_host = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().as_bytes();
-        let is_device = name.starts_with(b"gfx") || name.starts_with(b"sm_");
-        !is_device && !journal.profiles.contains_key(path)
-    };
+    let is_host = |path: &PathBuf| has_host_name(path) && !journal.profiles.contains_key(path);
     files.filter(is_host).collect()
+}
+
+/// Whether the name of a profile does not begin with an architecture of a GPU.
+pub fn has_host_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    !name.starts_with(b"gfx") && !name.starts_with(b"sm_")
 }
 
 /// The files `*.profraw` in a directory that were changed since this time.

@@ -1,0 +1,153 @@
+//! `devprof cover`: runs a test command, and reports the coverage of all its processes. It is [`run`] and [`report`] with a
+//! directory that each run replaces.
+
+use crate::console::Console;
+use crate::exit::{Outcome, usage};
+use crate::report::{self, Format, Target};
+use crate::run::profiles::is_fixed;
+use crate::run::{self, Request, Summary, child, recording, summary};
+use crate::triton;
+use anyhow::{Context, bail};
+use clap::Args;
+use profraw::reader;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+#[group(skip)]
+#[command(override_usage = "devprof cover [OPTIONS] [--] <PROG>...")]
+pub struct Options {
+    /// The directory for the profiles; those of an earlier run are removed
+    #[arg(long, value_name = "DIR", default_value = "devprof-cover")]
+    dir: PathBuf,
+    /// Keep the profiles of earlier runs, and report the coverage of all runs together
+    #[arg(long)]
+    append: bool,
+    #[command(flatten)]
+    report: report::Content,
+    #[command(flatten)]
+    program: run::Program,
+}
+
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    // What is not valid is reported before the program runs.
+    if !is_fixed(&options.dir) {
+        return Err(usage(
+            "--dir cannot have %: all processes write to one directory",
+        ));
+    }
+    let pages = options.dir.join("html/");
+    let targets = targets(&options.report, &pages)?;
+    for target in &targets {
+        target.check()?;
+    }
+    if !options.append {
+        clear(&options.dir)?;
+    }
+    let profile = options.dir.join("%m.profraw");
+    let request = Request {
+        program: &options.program,
+        profile: Some(profile.as_os_str()),
+        own_directory: (!options.append)
+            .then(|| absolute(&options.dir))
+            .transpose()?,
+        coverage: true,
+        trace: &recording::Options::default(),
+        summary: Summary::WithoutProfiles,
+    };
+    let ran = run::execute(&request, console)?;
+    let reported = if ran.has_profiles() {
+        let profiles = entries(&options.dir)?;
+        let is_host = |path: &PathBuf| is_profile(path) && summary::has_host_name(path);
+        let host = profiles.iter().any(is_host);
+        report::of_directory(&options.report, &options.dir, host, &targets, console)
+    } else {
+        console.error("no process wrote a profile, so there is no coverage: compile with `devprof cc --coverage` or the flags of `devprof flags --coverage`, and see `devprof inspect BINARY`");
+        Ok(Outcome::Failed)
+    };
+    if ran.end != child::End::Exited(0) {
+        if let Err(error) = reported {
+            console.error(format!("{error:#}"));
+        }
+        return Ok(Outcome::Program(child::end_as(ran.end)));
+    }
+    match reported {
+        Ok(Outcome::Complete) if ran.is_incomplete() => Ok(Outcome::Incomplete),
+        reported => reported,
+    }
+}
+
+/// The text on stdout, and what the options name. `pages`: the directory for `--open` without another one.
+fn targets<'a>(options: &'a report::Content, pages: &'a Path) -> anyhow::Result<Vec<Target<'a>>> {
+    let mut targets = Vec::new();
+    let output = options.output.as_deref();
+    if output.is_some() || options.open || !options.format.is_empty() {
+        let to = output.or(options.open.then_some(pages));
+        targets.push(Target::new(&options.format, to, options.open)?);
+    }
+    if !targets
+        .iter()
+        .any(|target| matches!(target, Target::Stdout(_)))
+    {
+        targets.insert(0, Target::Stdout(Format::Text));
+    }
+    Ok(targets)
+}
+
+/// Removes the files of an earlier run.
+///
+/// # Errors
+/// The directory has other files, or an earlier run has not made the directories in it.
+fn clear(dir: &Path) -> anyhow::Result<()> {
+    let files = entries(dir)?;
+    let has_run = files.iter().any(|path| has_extension(path, "runlog"));
+    let is_own = |path: &PathBuf| match path.is_dir() {
+        true => has_run && (path.ends_with("html") || triton::is_cache(path)),
+        false => {
+            is_profile(path)
+                || has_extension(path, "runlog")
+                || path.ends_with(".devprof-lock")
+                || path
+                    .as_os_str()
+                    .as_encoded_bytes()
+                    .ends_with(reader::DEVICE_CODE.as_bytes())
+        }
+    };
+    if let Some(other) = files.iter().find(|path| !is_own(path)) {
+        bail!(
+            "{} is not a file of an earlier run: name another directory with --dir, or remove it",
+            other.display()
+        );
+    }
+    for file in &files {
+        let removed = match file.is_dir() {
+            true => fs::remove_dir_all(file),
+            false => fs::remove_file(file),
+        };
+        removed.with_context(|| format!("cannot remove {}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|own| own == extension)
+}
+
+fn is_profile(path: &Path) -> bool {
+    has_extension(path, "profraw")
+}
+
+/// What is in a directory, which need not exist.
+fn entries(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let found = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        found => found.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()),
+    };
+    found.with_context(|| format!("cannot read {}", dir.display()))
+}
+
+fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
+    let here = std::env::current_dir().context("cannot determine the current directory")?;
+    Ok(here.join(dir))
+}
