@@ -56,7 +56,12 @@ else:
     clang, device_runtime = "clang-23", llvm23 + "/lib/clang/23" + device_rt
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
-    config.available_features.update(["debian", "root"])
+    # Another processor for programs, which then need no compiler for GPUs: tools/aarch64.
+    host = parameter("host")
+    if host:
+        clang += f" --target={host}-linux-gnu"
+    else:
+        config.available_features.update(["debian", "root"])
     if platform == "rocr":
         passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
         # Tests that choose their platform themselves need not run on the other one again.
@@ -142,7 +147,7 @@ def precompiled(compiler, header, sides):
 
 plain_hip_cxx = hip_cxx + hip
 cuda_headers = ""
-if "gpu" not in lit_config.params:
+if "gpu" not in lit_config.params and not host:
     sides = {"-Xarch_host": "--offload-host-only -c", f"-Xarch_{arch}": "--offload-device-only -c"}
     hip_cxx += precompiled(plain_hip_cxx + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
     if "cuda" in lit_config.params:

@@ -18,7 +18,7 @@ const PARTS: [&str; 3] = ["bin/ptxas", "include/cuda.h", "nvvm/libdevice"];
 /// Below `/`.
 pub const USUAL: [&str; 3] = ["usr/local/cuda", "opt/cuda", "usr/lib/cuda"];
 /// The library directories, in the order in which clang's documentation and NVIDIA's packages have them.
-const LIBRARY_DIRS: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
+const LIBRARY_DIRS: [&str; 3] = ["lib64", "lib", cuda_abi::TARGET_LIBRARIES];
 
 impl CudaInstallation {
     /// The installation that `CUDA_PATH` or `CUDA_HOME` names, or else where the `ptxas` in PATH is, or in a usual directory.
@@ -120,14 +120,11 @@ mod tests {
 
     #[test]
     fn the_runtime_and_the_headers_can_be_in_several_directories() {
-        let parts = [
-            "include/cccl/x",
-            "targets/x86_64-linux/lib/libcudart_static.a",
-        ];
-        let dir = directory(&parts);
+        let runtime = format!("{}/libcudart_static.a", cuda_abi::TARGET_LIBRARIES);
+        let dir = directory(&["include/cccl/x", &runtime]);
         let path = dir.path().to_owned();
         let found = CudaInstallation { path: path.clone() };
-        let libraries = path.join("targets/x86_64-linux/lib");
+        let libraries = path.join(cuda_abi::TARGET_LIBRARIES);
         assert_eq!(found.libraries().unwrap(), libraries);
         assert_eq!(found.cccl(), Some(path.join("include/cccl")));
         fs::remove_dir_all(libraries).unwrap();

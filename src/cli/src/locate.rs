@@ -45,7 +45,15 @@ pub enum Component {
 
 const DEVICE_RUNTIME: &str = "libclang_rt.profile.a";
 /// The library directories of an installation.
-const LIBRARY_DIRS: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
+const LIBRARY_DIRS: [&str; 3] = [
+    "lib",
+    "lib64",
+    if cfg!(target_arch = "aarch64") {
+        "lib/aarch64-linux-gnu"
+    } else {
+        "lib/x86_64-linux-gnu"
+    },
+];
 
 impl Component {
     /// The path below the library directory of an installation.

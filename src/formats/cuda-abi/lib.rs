@@ -20,6 +20,13 @@ macro_rules! functions {
     )*};
 }
 
+/// Where a CUDA Toolkit has the libraries for this machine's processor. NVIDIA calls servers with ARM processors SBSA.
+pub const TARGET_LIBRARIES: &str = if cfg!(target_arch = "aarch64") {
+    "targets/sbsa-linux/lib"
+} else {
+    "targets/x86_64-linux/lib"
+};
+
 pub mod activity;
 pub mod cupti;
 pub mod driver;

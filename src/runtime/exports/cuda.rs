@@ -163,7 +163,7 @@ macro_rules! families {
                 #[cfg_attr(feature = "shared", unsafe(no_mangle))]
                 unsafe extern "C" fn $exported() {
                     // The caller's arguments stay where they are.
-                    std::arch::naked_asm!("jmp {}", sym wrapper::<{ FOUND + $slot }>)
+                    super::super::machine::jump!(wrapper::<{ FOUND + $slot }>)
                 }
             )*
 

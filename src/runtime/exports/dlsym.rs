@@ -10,6 +10,7 @@
 //! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
 //! allocated unless the symbol's name begins with `hip` or `roc`, or is the name of a wrapped function.
 
+use super::machine::jump_with_caller;
 use super::replaced::{Calls, P, Replaced, replaced};
 use super::{cuda, hip, roctx};
 use crate::nvidia::wrapped;
@@ -18,7 +19,6 @@ use crate::support::settings::settings;
 use crate::sys::loaded_files::is_in_local_scope;
 use crate::sys::{env, loader};
 use std::ffi::{CStr, c_char};
-use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
 type Dlsym = unsafe extern "C" fn(handle: P, name: *const c_char) -> P;
@@ -32,81 +32,53 @@ replaced! { DLSYM by find_next:
     };
 }
 
-/// Jumps to [`filter_cuda`], unless a symbol whose name begins with `hip` or `roc` is looked up in a library.
+/// Continues with what [`any_function`] returns.
 ///
 /// # Safety
 /// Only the exported function jumps here.
 #[unsafe(naked)]
 unsafe extern "C" fn filter() {
-    std::arch::naked_asm!(
-        // RTLD_DEFAULT is 0, RTLD_NEXT is -1.
-        "lea rax, [rdi + 1]",
-        "cmp rax, 1",
-        "jbe 2f",
-        "cmp byte ptr [rsi], 'r'",
-        "je 3f",
-        "cmp byte ptr [rsi], 'h'",
-        "jne 2f",
-        "cmp byte ptr [rsi + 1], 'i'",
-        "jne 2f",
-        "cmp byte ptr [rsi + 2], 'p'",
-        "jne 2f",
-        "4:",
-        // The return address.
-        "mov rdx, [rsp]",
-        "jmp {recorded_symbol}",
-        "3:",
-        "cmp byte ptr [rsi + 1], 'o'",
-        "jne 2f",
-        "cmp byte ptr [rsi + 2], 'c'",
-        "je 4b",
-        "2:",
-        "jmp {filter_cuda}",
-        recorded_symbol = sym recorded_symbol,
-        filter_cuda = sym filter_cuda,
-    )
+    jump_with_caller!(any_function)
 }
 
-/// Jumps to the next `dlsym`, unless the symbol is a wrapped function.
+/// Continues with what [`function_of_cuda`] returns.
 ///
 /// # Safety
-/// Only the exported function and [`filter`] jump here.
+/// Only the exported function jumps here.
 #[unsafe(naked)]
 unsafe extern "C" fn filter_cuda() {
-    std::arch::naked_asm!(
-        "cmp byte ptr [rsi], 'c'",
-        "jne 2f",
-        "cmp byte ptr [rsi + 1], 'u'",
-        "jne 2f",
-        "push rdi",
-        "push rsi",
-        "sub rsp, 8",
-        "mov rdi, rsi",
-        "call {is_wrapped}",
-        "add rsp, 8",
-        "pop rsi",
-        "pop rdi",
-        "test al, al",
-        "je 2f",
-        // The return address.
-        "mov rdx, [rsp]",
-        "jmp {wrapped_symbol}",
-        "2:",
-        "jmp qword ptr [rip + {dlsym} + {next}]",
-        is_wrapped = sym is_wrapped,
-        wrapped_symbol = sym wrapped_symbol,
-        dlsym = sym DLSYM,
-        next = const offset_of!(Replaced, real),
-    )
+    jump_with_caller!(function_of_cuda)
 }
 
-/// Whether a function of the CUDA driver is wrapped. Allocates nothing.
+/// [`recorded_symbol`], if a symbol whose name begins with `hip` or `roc` is looked up in a library. Otherwise as
+/// [`function_of_cuda`].
 ///
 /// # Safety
-/// `name` is a C string.
-unsafe extern "C" fn is_wrapped(name: *const c_char) -> bool {
+/// As for `dlsym`.
+unsafe extern "C" fn any_function(handle: P, name: *const c_char) -> *const () {
+    // SAFETY: `dlsym` gets a C string.
+    let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let is_search = handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT;
+    if !is_search && (bytes.starts_with(b"hip") || bytes.starts_with(b"roc")) {
+        return recorded_symbol as *const ();
+    }
     // SAFETY: the caller's promise.
-    cuda::find(unsafe { CStr::from_ptr(name) }).is_some()
+    unsafe { function_of_cuda(handle, name) }
+}
+
+/// [`wrapped_symbol`], if the symbol is a wrapped function, otherwise the next `dlsym`. Allocates nothing.
+///
+/// # Safety
+/// As for `dlsym`.
+unsafe extern "C" fn function_of_cuda(_: P, name: *const c_char) -> *const () {
+    // SAFETY: `dlsym` gets a C string.
+    let name = unsafe { CStr::from_ptr(name) };
+    if name.to_bytes().starts_with(b"cu") && cuda::find(name).is_some() {
+        wrapped_symbol as *const ()
+    } else {
+        // Found before the first filter became the target.
+        DLSYM[0].real.load(Ordering::Relaxed)
+    }
 }
 
 /// If there is no other `dlsym`.

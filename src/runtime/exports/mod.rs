@@ -22,5 +22,6 @@ mod entry_points;
 mod exec;
 mod hip;
 mod hsa;
+mod machine;
 mod replaced;
 mod roctx;

@@ -1,11 +1,12 @@
 //! Functions of other libraries that devprof exports under their names. Each exported function jumps to a target and leaves
-//! its arguments where they are, so devprof need not know all types. The first target is [`first`]: it calls
+//! its arguments where they are, so devprof need not know all types ([`machine`](super::machine)). The first target is [`first`]:
+//! it calls
 //! [`Replaced::resolve`], which usually sets another target, so that later calls of a function that is not recorded cost
 //! only the jump.
 
+use super::machine::first;
 use crate::support::settings::{Tracing, settings};
 use std::ffi::{CStr, c_void};
-use std::mem::offset_of;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A pointer of any type, or a handle.
@@ -18,7 +19,7 @@ pub struct Replaced {
     /// The other library's function; null until it was found.
     pub real: AtomicPtr<()>,
     /// Returns the address to jump to. Called by [`first`].
-    resolve: extern "C" fn(&'static Replaced) -> *const (),
+    pub(super) resolve: extern "C" fn(&'static Replaced) -> *const (),
     pub symbol: &'static CStr,
     exported: *const (),
     pub calls: Calls,
@@ -99,54 +100,6 @@ impl Replaced {
     }
 }
 
-/// The first target. The exported function has put the address of its [`Replaced`] into `r11`. All registers that can contain
-/// arguments are preserved, and the number of those in vector registers.
-///
-/// # Safety
-/// Only exported functions jump here.
-#[unsafe(naked)]
-unsafe extern "C" fn first() {
-    std::arch::naked_asm!(
-        "push rdi",
-        "push rsi",
-        "push rdx",
-        "push rcx",
-        "push r8",
-        "push r9",
-        "push rax",
-        "sub rsp, 128",
-        "movups [rsp], xmm0",
-        "movups [rsp + 16], xmm1",
-        "movups [rsp + 32], xmm2",
-        "movups [rsp + 48], xmm3",
-        "movups [rsp + 64], xmm4",
-        "movups [rsp + 80], xmm5",
-        "movups [rsp + 96], xmm6",
-        "movups [rsp + 112], xmm7",
-        "mov rdi, r11",
-        "call qword ptr [rdi + {resolve}]",
-        "mov r11, rax",
-        "movups xmm0, [rsp]",
-        "movups xmm1, [rsp + 16]",
-        "movups xmm2, [rsp + 32]",
-        "movups xmm3, [rsp + 48]",
-        "movups xmm4, [rsp + 64]",
-        "movups xmm5, [rsp + 80]",
-        "movups xmm6, [rsp + 96]",
-        "movups xmm7, [rsp + 112]",
-        "add rsp, 128",
-        "pop rax",
-        "pop r9",
-        "pop r8",
-        "pop rcx",
-        "pop rdx",
-        "pop rsi",
-        "pop rdi",
-        "jmp r11",
-        resolve = const offset_of!(Replaced, resolve),
-    )
-}
-
 /// Defines the table `$table` and the exported functions, which begin by calling `$resolve`. For each function its name, its
 /// symbol, and its [`Calls`]. `$attribute` is for the module of the exported functions.
 macro_rules! replaced {
@@ -178,12 +131,7 @@ macro_rules! replaced {
                 #[cfg_attr(feature = "shared", unsafe(export_name = $symbol))]
                 #[cfg_attr(not(feature = "shared"), unsafe(export_name = concat!("devprof_", $symbol)))]
                 pub unsafe extern "C" fn $name() {
-                    std::arch::naked_asm!(
-                        "lea r11, [rip + {table} + {offset}]",
-                        "jmp qword ptr [r11]",
-                        table = sym $table,
-                        offset = const Index::$name as usize * size_of::<Replaced>(),
-                    )
+                    $crate::exports::machine::jump_to_target!($table, Index::$name as usize)
                 }
             )*
         }

@@ -95,7 +95,7 @@ fn in_toolkit(toolkit: &Path) -> [PathBuf; 4] {
     [
         "lib64",
         "extras/CUPTI/lib64",
-        "targets/x86_64-linux/lib",
+        cuda_abi::TARGET_LIBRARIES,
         "lib",
     ]
     .map(|directory| toolkit.join(directory))

@@ -19,7 +19,7 @@ std::arch::global_asm!(
     ".hidden devprof_no_backtrace",
     ".type devprof_no_backtrace,@function",
     "devprof_no_backtrace:",
-    "jmp {}",
+    super::jump_instruction!(),
     ".popsection",
     sym no_backtrace,
 );

@@ -17,3 +17,18 @@ pub mod thread_value;
 pub mod threads;
 mod unwind;
 pub mod writes;
+
+/// The instruction that jumps to a function. Its operand is the function's symbol.
+#[cfg(target_arch = "x86_64")]
+macro_rules! jump_instruction {
+    () => {
+        "jmp {}"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump_instruction {
+    () => {
+        "b {}"
+    };
+}
+pub(crate) use jump_instruction;

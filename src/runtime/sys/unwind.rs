@@ -57,7 +57,7 @@ macro_rules! forward {
                 concat!(".hidden devprof", $symbol),
                 concat!(".type devprof", $symbol, ",@function"),
                 concat!("devprof", $symbol, ":"),
-                "jmp {}",
+                $crate::sys::jump_instruction!(),
                 ".popsection",
                 sym $name,
             );

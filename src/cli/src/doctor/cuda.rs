@@ -26,7 +26,7 @@ const CUPTI: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 const CUPTI_DIRS: [&str; 4] = [
     "lib64",
     "extras/CUPTI/lib64",
-    "targets/x86_64-linux/lib",
+    cuda_abi::TARGET_LIBRARIES,
     "lib",
 ];
 /// Where the packages of PyPI have it, in a directory of Python's packages.
