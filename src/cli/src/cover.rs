@@ -9,7 +9,7 @@ use crate::run::{self, Request, Summary, child, recording, summary};
 use crate::triton;
 use anyhow::{Context, bail};
 use clap::Args;
-use profraw::reader;
+use profraw::DEVICE_CODE;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ fn clear(dir: &Path) -> anyhow::Result<()> {
                 || path
                     .as_os_str()
                     .as_encoded_bytes()
-                    .ends_with(reader::DEVICE_CODE.as_bytes())
+                    .ends_with(DEVICE_CODE.as_bytes())
         }
     };
     if let Some(other) = files.iter().find(|path| !is_own(path)) {
