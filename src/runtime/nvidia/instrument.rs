@@ -8,9 +8,9 @@
 //! information: that of NVIDIA's libraries has none.
 
 use super::code::{self, Code, Counting};
+use super::driver;
 use super::ptx_of_code::{self, Found, Part};
 use super::registry;
-use super::{driver, wrapped};
 use crate::gpu::owner::is_owner;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
@@ -499,9 +499,7 @@ unsafe fn with_replaced(argument: *mut P, new: P, call: &mut dyn FnMut() -> CUre
 /// # Safety
 /// `F` is the type of a pointer to the function.
 unsafe fn function<F>(name: &CStr) -> Option<F> {
-    let found = guarded(Cost::Counters, null_mut(), || {
-        wrapped::driver_function(name)
-    });
+    let found = guarded(Cost::Counters, null_mut(), || driver::address(name));
     // SAFETY: the caller's promise.
     (!found.is_null()).then(|| unsafe { std::mem::transmute_copy(&found) })
 }

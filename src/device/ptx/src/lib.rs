@@ -28,21 +28,12 @@ mod variable;
 pub use object::Object;
 pub use parse::is_ptx;
 pub use problem::Problem;
-pub use record::MARKER;
+pub use record::{MARKER, Origin};
 
 use parse::Function;
 use std::collections::HashSet;
 use std::path::Path;
 use variable::Variable;
-
-/// Where a module is instrumented: the value of the variable [`MARKER`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// By a compiler that makes a program. The compiled code is in a file of the program.
-    Build,
-    /// By the runtime, in the process that runs it.
-    Process,
-}
 
 /// An instrumented module.
 #[derive(Debug)]

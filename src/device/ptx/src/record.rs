@@ -11,8 +11,17 @@ const VERSION: u64 = 11 | 1 << 60;
 /// The version of the coverage mapping: `CovMapVersion::Version7`, whose number starts at 0.
 const MAPPING_VERSION: u32 = 6;
 
-/// The variable of each instrumented module whose value is an [`Origin`](crate::Origin).
+/// The variable of each instrumented module whose value is an [`Origin`].
 pub const MARKER: &str = "__devprof_ptx";
+
+/// Where a module is instrumented: the value of the variable [`MARKER`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// By a compiler that makes a program. The compiled code is in a file of the program.
+    Build,
+    /// By the runtime, in the process that runs it.
+    Process,
+}
 
 /// What identifies a function in a profile.
 pub struct Record {
@@ -82,8 +91,8 @@ impl Record {
 }
 
 /// The variables that a module has once. `__devprof_exact`: its code counts in every thread block. [`MARKER`] has the
-/// [`Origin`](crate::Origin).
-pub fn of_module(names: &[&str], files: &Files, origin: crate::Origin) -> Vec<Variable> {
+/// [`Origin`].
+pub fn of_module(names: &[&str], files: &Files, origin: Origin) -> Vec<Variable> {
     let size = files.encoded.len() as u32;
     let header = [0, size, 0, MAPPING_VERSION].map(u32::to_le_bytes);
     let mapping = [header.as_flattened(), &files.encoded].concat();
@@ -137,7 +146,7 @@ mod tests {
         );
         assert!(lines[2].starts_with(&start), "{}", lines[2]);
         assert_eq!(record.variables(None, &files).len(), 2);
-        let module = text(of_module(&["f", "branch"], &files, crate::Origin::Process));
+        let module = text(of_module(&["f", "branch"], &files, Origin::Process));
         assert!(module.contains(" .u64 __llvm_profile_raw_version[1] = {1152921504606846987};"));
         assert!(module.contains(".weak .global .align 1 .b8 __devprof_ptx[1] = {1};"));
         // 8 bytes of names, not compressed, and the names.
