@@ -125,8 +125,9 @@ fn note_hip(runtime: GpuRuntime) {
 
 fn why_not_found() -> String {
     let is_similar = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default();
-        name.to_string_lossy().contains("hsa-runtime")
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        let part = b"hsa-runtime";
+        name.windows(part.len()).any(|window| window == part)
     };
     match loader::libraries().into_iter().find(is_similar) {
         Some(library) => format!(

@@ -18,10 +18,10 @@ pub fn has_local_locks(file: &Metadata) -> bool {
 /// major:minor, root, mount point, options, optional fields, a hyphen, type, source, options of the file system.
 fn has_option(line: &str, device: (u32, u32)) -> bool {
     let read = || {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let (major, minor) = mount.split(' ').nth(2)?.split_once(':')?;
+        let mut fields = line.split(' ');
+        let (major, minor) = fields.nth(2)?.split_once(':')?;
         let is_device = (major.parse(), minor.parse()) == (Ok(device.0), Ok(device.1));
-        let mut fields = file_system.split(' ');
+        fields.find(|&field| field == "-")?;
         let kind = fields.next()?;
         let is_shared = kind == "lustre" || kind.starts_with("nfs");
         let options = fields.next_back()?;

@@ -22,8 +22,8 @@ pub fn age() -> Option<Duration> {
 
 /// The 22nd field of `/proc/PID/stat`. The program's name, the second one, is in parentheses and can have any characters.
 fn start_ticks(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(") ")?;
-    fields.split(' ').nth(22 - 3)?.parse().ok()
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.trim_start().split(' ').nth(22 - 3)?.parse().ok()
 }
 
 #[cfg(test)]
