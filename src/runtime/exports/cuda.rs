@@ -163,7 +163,7 @@ macro_rules! families {
                 #[cfg_attr(feature = "shared", unsafe(no_mangle))]
                 unsafe extern "C" fn $exported() {
                     // The caller's arguments stay where they are.
-                    super::super::machine::jump!(wrapper::<{ FOUND + $slot }>)
+                    $crate::exports::machine::jump!(wrapper::<{ FOUND + $slot }>)
                 }
             )*
 

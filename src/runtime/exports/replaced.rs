@@ -4,9 +4,10 @@
 //! [`Replaced::resolve`], which usually sets another target, so that later calls of a function that is not recorded cost
 //! only the jump.
 
-use super::machine::first;
+use super::machine::jump_to_resolved;
 use crate::support::settings::{Tracing, settings};
 use std::ffi::{CStr, c_void};
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A pointer of any type, or a handle.
@@ -100,6 +101,15 @@ impl Replaced {
     }
 }
 
+/// The first target. Only exported functions jump here, with the address of their [`Replaced`].
+///
+/// # Safety
+/// As for the exported function.
+#[unsafe(naked)]
+unsafe extern "C" fn first() {
+    jump_to_resolved!(offset_of!(Replaced, resolve))
+}
+
 /// Defines the table `$table` and the exported functions, which begin by calling `$resolve`. For each function its name, its
 /// symbol, and its [`Calls`]. `$attribute` is for the module of the exported functions.
 macro_rules! replaced {
@@ -131,7 +141,10 @@ macro_rules! replaced {
                 #[cfg_attr(feature = "shared", unsafe(export_name = $symbol))]
                 #[cfg_attr(not(feature = "shared"), unsafe(export_name = concat!("devprof_", $symbol)))]
                 pub unsafe extern "C" fn $name() {
-                    $crate::exports::machine::jump_to_target!($table, Index::$name as usize)
+                    $crate::exports::machine::jump_to_target!(
+                        $table,
+                        Index::$name as usize * size_of::<Replaced>()
+                    )
                 }
             )*
         }

@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 use super::image::Image;
-use super::without_cupti::IS_BUILT;
 use crate::output::atomic_file;
 use crate::output::profile_files;
 use crate::support::diagnostics;
@@ -16,7 +15,7 @@ use std::sync::Mutex;
 /// Saves a cubin, once, if its image is only in this process.
 pub fn save(image: &Image, cubin: &[u8]) {
     static SAVED: Mutex<BTreeSet<[u8; 16]>> = Mutex::new(BTreeSet::new());
-    if !IS_BUILT || !image.is_of_process || !lock(&SAVED).insert(image.id) {
+    if !image.is_of_process || !lock(&SAVED).insert(image.id) {
         return;
     }
     let Some(directory) = profile_files::directory(settings()) else {

@@ -118,7 +118,7 @@ impl Settings {
             environment: Environment::now(),
             trace: not_empty(settings::TRACE.name),
             cupti: not_empty(settings::CUPTI.name),
-            ptx: cfg!(any(feature = "shared", not(feature = "interpose"))) && is_on(settings::PTX),
+            ptx: is_on(settings::PTX),
             hip_devices: ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
                 .into_iter()
                 .find_map(not_empty),
