@@ -146,10 +146,11 @@ def precompiled(compiler, header, sides):
 
 
 plain_hip_cxx = hip_cxx + hip
-cuda_headers = ""
+hip_headers = cuda_headers = ""
 if "gpu" not in lit_config.params and not host:
     sides = {"-Xarch_host": "--offload-host-only -c", f"-Xarch_{arch}": "--offload-device-only -c"}
-    hip_cxx += precompiled(plain_hip_cxx + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
+    hip_headers = precompiled(plain_hip_cxx + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
+    hip_cxx += hip_headers
     if "cuda" in lit_config.params:
         cuda = lit_config.params["cuda"]
         sides = {"-Xarch_host": "--offload-host-only -c", "-Xarch_sm_90": "--offload-device-only -S"}
@@ -190,6 +191,8 @@ config.substitutions += [
     # lld only exports the archive's HSA functions from an executable with these flags (see src/cli/src/flags.rs).
     ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy,--export-dynamic-symbol=hsa_queue_create,--export-dynamic-symbol=hsa_queue_destroy,--export-dynamic-symbol=hsa_queue_inactivate"),
     ("%devprof_so", devprof_so),
+    # Precompiled headers of HIP.
+    ("%hip_headers", hip_headers),
     # Precompiled headers, for sm_90, the CUDA installation, and a list of the kernels and counters in CUDA images.
     ("%cuda_headers", cuda_headers),
     ("%cuda_path", lit_config.params.get("cuda", "")),
