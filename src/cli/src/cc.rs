@@ -52,7 +52,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let end = arguments.iter().position(|argument| argument == "--");
     let (before, after) = arguments.split_at(end.unwrap_or(arguments.len()));
     let mut command = Command::new(&options.command[0]);
-    command.args(&options.command[1..=compiler][..]);
+    command.args(&options.command[1..=compiler]);
     command.args(before).args(flags).args(after);
     Err(StartError {
         program: options.command[0].display().to_string(),
@@ -172,10 +172,10 @@ fn for_device(
         added.extend(cuda::SYSTEM_LIBRARIES.map(String::from));
     }
     // Otherwise ptxas refuses the name of the source in the names of counters.
-    let is_named = request.profiling.no_plugin || flags::plugin(flags::NAMES, clang).is_err();
+    let needs_name = request.profiling.no_plugin || flags::plugin(flags::NAMES, clang).is_err();
     if let [source] = &task.sources[..]
         && is_cuda
-        && is_named
+        && needs_name
     {
         added.extend(["-Xclang", "-main-file-name", "-Xclang"].map(String::from));
         added.push(unit_name(source));

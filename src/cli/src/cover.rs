@@ -4,7 +4,7 @@
 use crate::console::Console;
 use crate::exit::{Outcome, usage};
 use crate::report::{self, Format, Target};
-use crate::run::profiles::is_fixed;
+use crate::run::profiles::{absolute, is_fixed};
 use crate::run::{self, Request, Summary, child, recording, summary};
 use crate::triton;
 use anyhow::{Context, bail};
@@ -49,9 +49,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let request = Request {
         program: &options.program,
         profile: Some(profile.as_os_str()),
-        own_directory: (!options.append)
-            .then(|| absolute(&options.dir))
-            .transpose()?,
+        own_directory: match options.append {
+            true => None,
+            false => Some(absolute(options.dir.as_os_str())?.into()),
+        },
         coverage: true,
         trace: &recording::Options::default(),
         summary: Summary::WithoutProfiles,
@@ -145,9 +146,4 @@ fn entries(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         found => found.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()),
     };
     found.with_context(|| format!("cannot read {}", dir.display()))
-}
-
-fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
-    let here = std::env::current_dir().context("cannot determine the current directory")?;
-    Ok(here.join(dir))
 }

@@ -32,12 +32,6 @@ const MARK: &str = ".devprof-cuda-toolkit";
 /// The program that is copied.
 const NVCC: &str = "nvcc";
 
-/// Whether a program is in the `bin` of a toolkit that this command made.
-pub fn is_one(program: &Path) -> bool {
-    let toolkit = program.parent().and_then(Path::parent);
-    toolkit.is_some_and(|toolkit| toolkit.join(MARK).exists())
-}
-
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let cuda = match &options.cuda {
         Some(path) => match missing_part(path) {

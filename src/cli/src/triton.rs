@@ -8,7 +8,7 @@
 //! in PyTorch 2.11.
 
 use anyhow::{Context, bail};
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -87,8 +87,8 @@ fn package_in(maps: &[u8]) -> Option<PathBuf> {
         .split(|byte| *byte == b'\n')
         .find(|line| line.ends_with(b"/_C/libtriton.so"))?;
     let start = library.iter().position(|byte| *byte == b'/')?;
-    let path = OsString::from(std::ffi::OsStr::from_bytes(&library[start..]));
-    Some(Path::new(&path).parent()?.parent()?.to_owned())
+    let path = Path::new(OsStr::from_bytes(&library[start..]));
+    Some(path.parent()?.parent()?.to_owned())
 }
 
 /// The path of an assembler in a Triton package.

@@ -172,9 +172,7 @@ impl Arguments {
             std::slice::from_raw_parts_mut(values, count as usize)
         }
     }
-}
 
-impl Arguments {
     /// The number of options of a library that are not of the compiler.
     ///
     /// # Safety

@@ -98,7 +98,7 @@ pub fn check(system: &System) -> Vec<Finding> {
 /// Whether the nvcc in PATH is one whose code devprof instruments.
 fn of_nvcc(nvcc: &Path) -> Finding {
     let name = nvcc.display();
-    if cuda_toolkit::is_one(nvcc) {
+    if cuda_toolkit::has_program(nvcc) {
         TOPIC.ok(format!("{name} instruments device code"))
     } else {
         TOPIC.ok(format!(
