@@ -11,6 +11,10 @@
 // RUN: FileCheck a.hip --check-prefix=SIZES < of-device
 // RUN: %{cxx} -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64 -Xarch_device -fprofile-update=atomic a.hip -o a %devprof_a && %{same}
 //
+// The bits imply flags. Which blocks ran is as with stock clang, also if the wave ends while a decision is evaluated.
+//
+// RUN: mv device plugin && %hip_cxx -w %pgo -fcoverage-mcdc %flags -Xarch_device -fprofile-update=atomic -O2 a.hip -o a %devprof_a && ./a && %profdata merge --text gfx1100.default.profraw | diff plugin -
+//
 // In a loop, there is no access to memory: the bitmap is loaded where the kernel starts, and written where it ends.
 //
 // RUN: %{cxx} --offload-device-only --no-gpu-bundle-output -S kernel.hip -o kernel.s && awk -f accesses kernel.s | FileCheck %s --check-prefix=CODE
@@ -122,6 +126,18 @@ extern "C" __global__ void ends(unsigned *out, unsigned n) {
         out[v] = 2;
 }
 
+__device__ __attribute__((noinline)) bool ends_if(bool is) {
+    if (is)
+        __builtin_amdgcn_endpgm();
+    return is;
+}
+
+extern "C" __global__ void ends_inside(unsigned *out, unsigned n) {
+    unsigned v = threadIdx.x;
+    if (v < 64 && (v % 2 == 0 || n == 40) && ends_if(n == 40))
+        out[v] = 3;
+}
+
 // It may wait for others.
 extern "C" __global__ void waits(unsigned *out, unsigned n) {
     unsigned v = threadIdx.x, k = 0;
@@ -142,6 +158,7 @@ int main() {
         if (results[v] != decide(v))
             return 1;
     ends<<<1, 64>>>(out, 40);
+    ends_inside<<<1, 64>>>(out, 40);
     waits<<<1, 64>>>(out, 9);
     CHECK(hipDeviceSynchronize());
 }

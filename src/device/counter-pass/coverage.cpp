@@ -47,7 +47,8 @@ namespace {
 // Stands for LLVM's store to a flag: (flag, whether the block is entered). No code calls it in the end.
 constexpr StringLiteral Mark = "__devprof_mark_covered";
 
-// A call of DecisionMark has (bitmap, the decision's first bit, the number of its bits, which of these).
+// A call of DecisionMark has (bitmap, the decision's first bit, the number of its bits, which of these, array of flags, list of implied
+// flags). The list is a constant, or null: pairs of a flag's index and the bits of which one is set if and only if the flag is set.
 
 // How often a flag is not in memory yet, as weights of branches.
 constexpr uint32_t Seldom = 1, Often = 2000;
@@ -124,6 +125,175 @@ LoadInst *testOf(StoreInst &Store) {
     return Load && Load->getParent() == Before && Load->getPointerOperand() == Store.getPointerOperand() ? Load : nullptr;
 }
 
+// The ways through a decision, as clang writes it: it sets a variable to 0, adds a constant to it for the value of each condition, and
+// sets the bit of the sum. So there is a bit for each way, and a flag of a block on some of these ways is set if and only if one of
+// their bits is set. The same holds for a block that the decision's result leads to.
+class WaysThrough {
+public:
+    // A flag, and the bits that imply it.
+    using Implied = std::pair<InstrProfCoverInst *, uint32_t>;
+
+    // Empty if anything is not as expected. `Bits`: the number of the decision's bits, at most 32.
+    static SmallVector<Implied> implied(StoreInst &Reset, unsigned Bits, const DominatorTree &Dominators) {
+        WaysThrough Found(Reset, Bits);
+        if (!Found.findAll())
+            return {};
+        SmallVector<Implied> All;
+        for (auto &[Cover, With] : Found.BitsOf) {
+            uint32_t Without = 0;
+            for (const Way &Each : Found.Done)
+                if (!is_contained(Each.Flags, Cover))
+                    Without |= 1u << Each.Number;
+            if (!(With & Without) && Dominators.dominates(&Reset, Cover))
+                All.push_back({Cover, With});
+        }
+        return All;
+    }
+
+private:
+    static constexpr size_t MaxWays = 64;
+    struct Way {
+        BasicBlock::iterator At;
+        unsigned Number = 0; // the variable's value
+        // Conditions, loaded numbers, and what phis are on this way.
+        SmallDenseMap<Value *, Value *> Known;
+        SmallVector<InstrProfCoverInst *> Flags;
+        SmallPtrSet<BasicBlock *, 8> Visited;
+        BasicBlock *Decided = nullptr; // where the bit is set
+    };
+    StoreInst &Reset;
+    Value *Variable = Reset.getPointerOperand()->stripPointerCasts();
+    unsigned Bits;
+    std::vector<Way> Left, Done;
+    MapVector<InstrProfCoverInst *, uint32_t> BitsOf;
+
+    WaysThrough(StoreInst &Reset, unsigned Bits) : Reset(Reset), Bits(Bits) {}
+
+    bool findAll() {
+        Way First;
+        First.At = std::next(Reset.getIterator());
+        First.Visited.insert(Reset.getParent());
+        Left.push_back(std::move(First));
+        while (!Left.empty()) {
+            Way Next = std::move(Left.back());
+            Left.pop_back();
+            if (Done.size() + Left.size() >= MaxWays || !go(std::move(Next)))
+                return false;
+        }
+        for (const Way &Each : Done)
+            for (InstrProfCoverInst *Cover : Each.Flags)
+                BitsOf[Cover] |= 1u << Each.Number;
+        return !Done.empty();
+    }
+
+    // To the end of the way, or to where it forks.
+    bool go(Way Of) {
+        for (;; ++Of.At) {
+            Instruction &I = *Of.At;
+            if (I.isTerminator())
+                return leave(I, Of);
+            if (auto *Cover = dyn_cast<InstrProfCoverInst>(&I)) {
+                Of.Flags.push_back(Cover);
+            } else if (auto *Update = dyn_cast<InstrProfMCDCTVBitmapUpdate>(&I)) {
+                if (Update->getMCDCCondBitmapAddr()->stripPointerCasts() != Variable)
+                    continue;
+                if (Of.Decided || Of.Number >= Bits)
+                    return false;
+                Of.Decided = I.getParent();
+            } else if (auto *Load = dyn_cast<LoadInst>(&I)) {
+                if (Load->getPointerOperand()->stripPointerCasts() == Variable)
+                    Of.Known[Load] = ConstantInt::get(Load->getType(), Of.Number);
+            } else if (auto *Store = dyn_cast<StoreInst>(&I);
+                       Store && Store->getPointerOperand()->stripPointerCasts() == Variable) {
+                if (Of.Decided)
+                    return end(Of);
+                Value *Unknown = nullptr;
+                std::optional<unsigned> Sum = number(Store->getValueOperand(), Of, Unknown);
+                if (!Sum)
+                    return Unknown && fork(Unknown, Of);
+                Of.Number = *Sum;
+            } else if (!isa<InstrProfInstBase>(I) && !I.willReturn()) {
+                // Before the bit is set, the thread may end, or on AMD GPUs the wave, with lanes that are on other ways.
+                return Of.Decided && end(Of);
+            }
+        }
+    }
+
+    bool end(Way &Of) {
+        Done.push_back(std::move(Of));
+        return true;
+    }
+
+    // Behind the decision, only into a block that has no other predecessor.
+    bool leave(Instruction &Last, Way &Of) {
+        BasicBlock *Block = Last.getParent(), *Next = nullptr;
+        if (Of.Decided && Of.Decided != Block)
+            return end(Of);
+        if (auto *Branch = dyn_cast<CondBrInst>(&Last)) {
+            Value *Condition = resolve(Branch->getCondition(), Of);
+            auto *Constant = dyn_cast<ConstantInt>(Condition);
+            if (!Constant)
+                return fork(Condition, Of);
+            Next = Branch->getSuccessor(Constant->isOne() ? 0 : 1);
+        } else if (isa<UncondBrInst>(Last)) {
+            Next = Last.getSuccessor(0);
+        }
+        if (Of.Decided) {
+            if (!Next || Next->getSinglePredecessor() != Block)
+                return end(Of);
+        }
+        if (!Next || !Of.Visited.insert(Next).second)
+            return false;
+        for (PHINode &Phi : Next->phis())
+            Of.Known[&Phi] = resolve(Phi.getIncomingValueForBlock(Block), Of);
+        Of.At = Next->getFirstNonPHIIt();
+        Left.push_back(std::move(Of));
+        return true;
+    }
+
+    bool fork(Value *Condition, const Way &Of) {
+        while (match(Condition, m_Not(m_Value(Condition))))
+            ;
+        if (!Condition->getType()->isIntegerTy(1))
+            return false;
+        for (bool Holds : {true, false}) {
+            Left.push_back(Of);
+            Left.back().Known[Condition] = ConstantInt::getBool(Condition->getContext(), Holds);
+        }
+        return true;
+    }
+
+    // A constant, if it is known.
+    Value *resolve(Value *Of, const Way &On) {
+        if (Value *Known = On.Known.lookup(Of))
+            return Known;
+        Value *Inverted;
+        if (!match(Of, m_Not(m_Value(Inverted))))
+            return Of;
+        auto *Constant = dyn_cast<ConstantInt>(resolve(Inverted, On));
+        return Constant ? ConstantInt::getBool(Of->getContext(), !Constant->isOne()) : Of;
+    }
+
+    // Sets `Unknown` to the condition that it depends on.
+    std::optional<unsigned> number(Value *Of, const Way &On, Value *&Unknown) {
+        Of = resolve(Of, On);
+        if (auto *Constant = dyn_cast<ConstantInt>(Of))
+            return unsigned(Constant->getZExtValue());
+        Value *A, *B, *Condition;
+        if (match(Of, m_Add(m_Value(A), m_Value(B)))) {
+            std::optional<unsigned> First = number(A, On, Unknown), Second = number(B, On, Unknown);
+            return First && Second ? std::optional(*First + *Second) : std::nullopt;
+        }
+        if (!match(Of, m_Select(m_Value(Condition), m_Value(A), m_Value(B))))
+            return {};
+        Condition = resolve(Condition, On);
+        if (auto *Constant = dyn_cast<ConstantInt>(Condition))
+            return number(Constant->isOne() ? A : B, On, Unknown);
+        Unknown = Condition;
+        return {};
+    }
+};
+
 // Before LLVM lowers its intrinsics, of which each has its decision's first bit: the marks get their bitmap when it exists.
 struct MarkDecisions : PassInfoMixin<MarkDecisions> {
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
@@ -136,27 +306,62 @@ struct MarkDecisions : PassInfoMixin<MarkDecisions> {
 
 private:
     static bool mark(Function &F) {
-        SmallVector<InstrProfMCDCTVBitmapUpdate *> Updates;
+        // By their variable.
+        MapVector<Value *, SmallVector<InstrProfMCDCTVBitmapUpdate *>> Updates;
         SmallVector<uint64_t> Firsts;
         uint64_t Size = 0;
         for (Instruction &I : instructions(F))
             if (auto *Update = dyn_cast<InstrProfMCDCTVBitmapUpdate>(&I)) {
-                Updates.push_back(Update);
+                Updates[Update->getMCDCCondBitmapAddr()->stripPointerCasts()].push_back(Update);
                 Firsts.push_back(Update->getBitmapIndex()->getZExtValue());
             } else if (auto *Parameters = dyn_cast<InstrProfMCDCBitmapParameters>(&I)) {
                 Size = Parameters->getNumBitmapBits()->getZExtValue();
             }
+        if (Updates.empty())
+            return false;
         sort(Firsts);
-        for (InstrProfMCDCTVBitmapUpdate *Update : Updates) {
-            IRBuilder<> Here(Update);
-            uint64_t First = Update->getBitmapIndex()->getZExtValue();
-            auto *Next = upper_bound(Firsts, First);
-            uint64_t Bits = (Next == Firsts.end() ? Size : *Next) - First;
-            Value *Index = Here.CreateLoad(Here.getInt32Ty(), Update->getMCDCCondBitmapAddr());
-            createMark(Here, DecisionMark,
-                       {ConstantPointerNull::get(Here.getPtrTy()), Here.getInt32(First), Here.getInt32(Bits), Index});
+        auto BitsOf = [&](InstrProfMCDCTVBitmapUpdate &Update) {
+            auto *Next = upper_bound(Firsts, Update.getBitmapIndex()->getZExtValue());
+            return (Next == Firsts.end() ? Size : *Next) - Update.getBitmapIndex()->getZExtValue();
+        };
+        DominatorTree Dominators(F);
+        for (auto &[Variable, Of] : Updates) {
+            Constant *List = implied(F, *Variable, Of, BitsOf(*Of.front()), Dominators);
+            for (InstrProfMCDCTVBitmapUpdate *Update : Of) {
+                IRBuilder<> Here(Update);
+                Value *Index = Here.CreateLoad(Here.getInt32Ty(), Update->getMCDCCondBitmapAddr());
+                auto *None = ConstantPointerNull::get(Here.getPtrTy());
+                createMark(Here, DecisionMark,
+                           {None, Here.getInt32(Update->getBitmapIndex()->getZExtValue()), Here.getInt32(BitsOf(*Update)), Index, None, List});
+            }
         }
-        return !Updates.empty();
+        return true;
+    }
+
+    // Removes the flags that the decision's bits imply, and returns their list.
+    static Constant *implied(Function &F, Value &Variable, ArrayRef<InstrProfMCDCTVBitmapUpdate *> Updates, uint64_t Bits,
+                             const DominatorTree &Dominators) {
+        StoreInst *Reset = nullptr;
+        bool IsOnly = all_of(Updates, [&](auto *Each) { return Each->getBitmapIndex() == Updates.front()->getBitmapIndex(); });
+        for (Instruction &I : instructions(F))
+            if (auto *Store = dyn_cast<StoreInst>(&I); Store && Store->getPointerOperand()->stripPointerCasts() == &Variable &&
+                                                       match(Store->getValueOperand(), m_Zero())) {
+                IsOnly &= !Reset;
+                Reset = Store;
+            }
+        auto *None = ConstantPointerNull::get(PointerType::get(F.getContext(), 0));
+        if (!Reset || !IsOnly || Bits > 32)
+            return None;
+        SmallVector<uint32_t> List;
+        for (auto [Cover, With] : WaysThrough::implied(*Reset, Bits, Dominators)) {
+            List.append({uint32_t(Cover->getIndex()->getZExtValue()), With});
+            Cover->eraseFromParent();
+        }
+        if (List.empty())
+            return None;
+        Constant *Value = ConstantDataArray::get(F.getContext(), List);
+        auto *Made = new GlobalVariable(*F.getParent(), Value->getType(), true, GlobalValue::PrivateLinkage, Value, "__devprof_implied");
+        return ConstantExpr::getPointerBitCastOrAddrSpaceCast(Made, None->getType());
     }
 };
 
@@ -192,11 +397,15 @@ private:
     static bool markBitmap(Function &F) {
         SmallVector<CallInst *> Marks;
         SmallVector<Instruction *> Updates;
-        Constant *Bitmap = nullptr;
+        Constant *Bitmap = nullptr, *Flags = nullptr;
         for (Instruction &I : instructions(F)) {
             CallInst *Call = callOf(DecisionMark, I);
             if (Call && isa<ConstantPointerNull>(Call->getArgOperand(0)))
                 Marks.push_back(Call);
+            // The one of the first block is always there.
+            if (CallInst *Known = Flags ? nullptr : markIn(I))
+                if (std::optional<Flag> Of = flagAt(Known->getArgOperand(0), F.getDataLayout()))
+                    Flags = Of->first;
             auto *Atomic = dyn_cast<AtomicRMWInst>(&I);
             auto *Store = dyn_cast<StoreInst>(&I);
             Value *Pointer = Atomic ? Atomic->getPointerOperand() : Store ? Store->getPointerOperand() : nullptr;
@@ -208,11 +417,15 @@ private:
         }
         if (Marks.empty())
             return false;
-        for (CallInst *Each : Marks)
-            if (Bitmap)
-                Each->setArgOperand(0, ConstantExpr::getPointerBitCastOrAddrSpaceCast(Bitmap, Each->getArgOperand(0)->getType()));
-            else
+        for (CallInst *Each : Marks) {
+            if (!Bitmap) {
                 Each->eraseFromParent();
+                continue;
+            }
+            for (auto [N, Array] : {std::pair{0u, Bitmap}, {4u, Flags}})
+                if (Array)
+                    Each->setArgOperand(N, ConstantExpr::getPointerBitCastOrAddrSpaceCast(Array, Each->getArgOperand(N)->getType()));
+        }
         for (Instruction *Each : Updates)
             Each->eraseFromParent();
         return true;
@@ -926,11 +1139,14 @@ public:
         for (Instruction &I : instructions(F))
             if (CallInst *Call = callOf(DecisionMark, I)) {
                 auto Constant = [&](unsigned N) { return unsigned(cast<ConstantInt>(Call->getArgOperand(N))->getZExtValue()); };
-                All.push_back({Call, Call->getArgOperand(0)->stripPointerCasts(), Constant(1), Constant(2), Call->getArgOperand(3)});
+                All.push_back({Call, Call->getArgOperand(0)->stripPointerCasts(), Constant(1), Constant(2), Call->getArgOperand(3),
+                               impliedBy(*Call)});
             }
     }
 
     bool empty() const { return All.empty(); }
+
+    bool inRegisters() const { return !Words.empty(); }
 
     // Collects the bits, except for decisions in loops that wait, which are written where they are. If the function does not wait
     // elsewhere (`MayMove`), bits may be set behind the branch of the block.
@@ -942,25 +1158,24 @@ public:
             Each.Seen = Entry.CreateAlloca(Entry.getInt32Ty(), nullptr, "devprof.decided");
             IRBuilder<>(Start).CreateStore(Entry.getInt32(0), Each.Seen);
         }
-        MapVector<std::pair<CondBrInst *, Word *>, std::pair<uint32_t, uint32_t>> AtExits;
+        MapVector<std::pair<CondBrInst *, Word *>, AtExit> AtExits;
         for (const Decision &Each : All) {
             Word *In = wordOf(Each);
             if (!In)
                 continue;
             unsigned Shift = Each.First - In->First;
             CondBrInst *Exit = MayMove ? exitOf(*Each.Call->getParent(), Loops) : nullptr;
-            std::optional<Either> Of = Exit ? eitherOf(Each.Index) : std::nullopt;
-            if (std::optional<bool> Agrees = Of ? agrees(*Of, Exit->getCondition()) : std::nullopt) {
-                auto &[If, Else] = AtExits[{Exit, In}];
-                (*Agrees ? If : Else) |= bitAt(Of->If, Shift);
-                (*Agrees ? Else : If) |= bitAt(Of->Else, Shift);
+            if (ConstantInt *Stays = Exit ? numberIf(Each.Index, parts(Exit->getCondition(), staysIf(*Exit, Loops))) : nullptr) {
+                AtExit &At = AtExits[{Exit, In}];
+                At.Stay |= bitAt(Stays, Shift);
+                At.Leave.push_back({Each.Index, Shift});
             } else {
                 IRBuilder<> Here(Each.Call);
                 add(Here, *In, bitOf(Each.Index, Shift, Here));
             }
         }
         for (auto &[Of, Bits] : AtExits)
-            setAtExit(*Of.first, *Of.second, Bits.first, Bits.second, Dominators, Loops);
+            setAtExit(*Of.first, *Of.second, Bits, Dominators, Loops);
     }
 
     // Loads what is in memory, for all ends of the function.
@@ -987,6 +1202,13 @@ public:
         for (auto [Each, Bits] : zip_equal(Words, Fresh)) {
             Instruction *Then = IsAny && Words.size() == 1 ? Before : ifNot0(Before, Bits, 1, 1);
             set(Then, Each.Bitmap, IRBuilder<>(Then).getInt32(Each.First / 8), Bits, Each.bytes());
+            SmallVector<Implied> Flags;
+            SmallDenseSet<unsigned> Known; // first bits: copies of a decision have the same flags
+            for (const Decision &Of : All)
+                if (wordOf(Of) == &Each && Known.insert(Of.First).second)
+                    for (const Implied &Flag : Of.Flags)
+                        Flags.push_back({Flag.Of, Flag.Bits << (Of.First - Each.First)});
+            setImplied(Then, Bits, Flags);
         }
     }
 
@@ -1006,7 +1228,10 @@ public:
                 Value *Bit = Here.CreateShl(Here.getInt32(1), Here.CreateAnd(Index, 7));
                 Value *Loaded = Here.CreateZExt(
                     Here.CreateLoad(Here.getInt8Ty(), Here.CreateInBoundsGEP(Here.getInt8Ty(), Each.Bitmap, Byte)), Here.getInt32Ty());
-                set(ifNot0(Each.Call, Here.CreateAnd(Bit, Here.CreateNot(Loaded)), Seldom, Often), Each.Bitmap, Byte, Bit, 1);
+                Instruction *Then = ifNot0(Each.Call, Here.CreateAnd(Bit, Here.CreateNot(Loaded)), Seldom, Often);
+                set(Then, Each.Bitmap, Byte, Bit, 1);
+                if (!Each.Flags.empty()) // of at most 32 bits
+                    setImplied(Then, IRBuilder<>(Then).CreateShl(Here.getInt32(1), Each.Index), Each.Flags);
             }
             Each.Call->eraseFromParent();
         }
@@ -1020,11 +1245,17 @@ public:
 private:
     // More words would need too many registers.
     static constexpr size_t MaxWords = 8;
+    // A flag, and the decision's bits that imply it.
+    struct Implied {
+        Flag Of;
+        uint32_t Bits;
+    };
     struct Decision {
         CallInst *Call;
         Value *Bitmap;
         unsigned First, Bits;
         Value *Index;
+        SmallVector<Implied> Flags;
     };
     struct Word {
         Value *Bitmap;
@@ -1040,6 +1271,30 @@ private:
     SmallPtrSet<const CallInst *, 8> InPlace;
     // The bits of choices between numbers, shifted.
     DenseMap<std::pair<PHINode *, unsigned>, PHINode *> Bits;
+
+    static SmallVector<Implied> impliedBy(const CallInst &Mark) {
+        auto *Flags = dyn_cast<GlobalVariable>(Mark.getArgOperand(4)->stripPointerCasts());
+        auto *List = dyn_cast<GlobalVariable>(Mark.getArgOperand(5)->stripPointerCasts());
+        SmallVector<Implied> All;
+        if (!Flags || !List)
+            return All;
+        auto *Numbers = cast<ConstantDataSequential>(List->getInitializer());
+        for (unsigned N = 0; N < Numbers->getNumElements(); N += 2)
+            All.push_back({{Flags, unsigned(Numbers->getElementAsInteger(N))}, uint32_t(Numbers->getElementAsInteger(N + 1))});
+        return All;
+    }
+
+    // Sets the flags that new bits imply.
+    static void setImplied(Instruction *Before, Value *Bits, ArrayRef<Implied> Flags) {
+        MapVector<uint32_t, SmallVector<Flag>> By;
+        for (const Implied &Each : Flags)
+            By[Each.Bits].push_back(Each.Of);
+        for (auto &[Of, Set] : By) {
+            IRBuilder<> Then(ifNot0(Before, IRBuilder<>(Before).CreateAnd(Bits, Of), 1, 1));
+            for (const Flag &Each : Set)
+                Then.CreateStore(Then.getInt8(0), Then.CreateConstInBoundsGEP1_32(Then.getInt8Ty(), Each.first, Each.second));
+        }
+    }
 
     void pack(function_ref<bool(BasicBlock *)> IsInWaiting) {
         MapVector<Value *, SmallVector<std::pair<unsigned, unsigned>>> Ranges;
@@ -1210,19 +1465,68 @@ private:
         return IsExit ? Branch : nullptr;
     }
 
-    // Sets bits that depend on the condition of a branch that leaves a loop. Those of lanes that stay are constants: LLVM knows them
-    // from the second iteration on.
-    static void setAtExit(CondBrInst &Exit, const Word &To, uint32_t If, uint32_t Else, DominatorTree &Dominators, LoopInfo &Loops) {
+    static bool staysIf(CondBrInst &Exit, LoopInfo &Loops) {
+        return Loops.getLoopFor(Exit.getParent())->contains(Exit.getSuccessor(0));
+    }
+
+    // What is known if a condition holds, or does not hold.
+    using Conditions = SmallVector<std::pair<Value *, bool>>;
+    static Conditions parts(Value *Condition, bool Holds) {
+        Conditions All{{Condition, Holds}};
+        for (size_t N = 0; N < All.size(); N++) {
+            auto [Of, IsTrue] = All[N];
+            Value *A, *B;
+            if (match(Of, m_Not(m_Value(A))))
+                All.push_back({A, !IsTrue});
+            else if (IsTrue ? match(Of, m_LogicalAnd(m_Value(A), m_Value(B))) : match(Of, m_LogicalOr(m_Value(A), m_Value(B))))
+                All.append({{A, IsTrue}, {B, IsTrue}});
+        }
+        return All;
+    }
+
+    // The number, if it is then a constant.
+    static ConstantInt *numberIf(Value *Of, const Conditions &Known) {
+        if (auto *Constant = dyn_cast<ConstantInt>(Of))
+            return Constant;
+        auto IsIf = [&](const Either &Two) -> std::optional<bool> {
+            for (auto [Condition, Holds] : Known)
+                if (std::optional<bool> Agrees = agrees(Two, Condition))
+                    return *Agrees == Holds;
+            return {};
+        };
+        if (std::optional<Either> Two = eitherOf(Of))
+            if (std::optional<bool> Is = IsIf(*Two))
+                return *Is ? Two->If : Two->Else;
+        Value *Condition, *A, *B;
+        if (match(Of, m_Select(m_Value(Condition), m_Value(A), m_Value(B))))
+            if (std::optional<bool> Is = IsIf({Condition, nullptr, nullptr, nullptr}))
+                return numberIf(*Is ? A : B, Known);
+        return nullptr;
+    }
+
+    // Bits that a branch that leaves a loop decides.
+    struct AtExit {
+        uint32_t Stay = 0;                               // of lanes that stay
+        SmallVector<std::pair<Value *, unsigned>> Leave; // the numbers of those that leave, and how far their bits are shifted
+    };
+
+    // Bits of lanes that stay are constants: LLVM knows them from the second iteration on.
+    void setAtExit(CondBrInst &Exit, const Word &To, const AtExit &Of, DominatorTree &Dominators, LoopInfo &Loops) {
         BasicBlock *Block = Exit.getParent();
-        bool IsIf = !Loops.getLoopFor(Block)->contains(Exit.getSuccessor(0));
+        bool Stays = staysIf(Exit, Loops);
         IRBuilder<> Here(&Exit);
         Value *Seen = Here.CreateLoad(Here.getInt32Ty(), To.Seen);
-        Here.CreateStore(Here.CreateOr(Seen, IsIf ? Else : If), To.Seen);
-        BasicBlock *Behind = Exit.getSuccessor(IsIf ? 0 : 1);
+        Here.CreateStore(Here.CreateOr(Seen, Of.Stay), To.Seen);
+        BasicBlock *Behind = Exit.getSuccessor(Stays ? 1 : 0);
         if (!Behind->getSinglePredecessor())
             Behind = SplitEdge(Block, Behind, &Dominators, &Loops);
         IRBuilder<> Outside(Behind, Behind->getFirstInsertionPt());
-        Outside.CreateStore(Outside.CreateOr(Seen, IsIf ? If : Else), To.Seen);
+        Conditions Left = parts(Exit.getCondition(), !Stays);
+        for (auto [Index, Shift] : Of.Leave) {
+            ConstantInt *Known = numberIf(Index, Left);
+            Seen = Outside.CreateOr(Seen, Known ? Outside.getInt32(bitAt(Known, Shift)) : bitOf(Index, Shift, Outside));
+        }
+        Outside.CreateStore(Seen, To.Seen);
     }
 
     Word *wordOf(const Decision &Of) {
@@ -1300,6 +1604,9 @@ public:
         if (Calls.mayEnd(F) || !findWaits() || Ends.empty()) {
             writeAllInPlace();
         } else {
+            for (Instruction &I : instructions(F))
+                if (callOf(DecisionMark, I))
+                    doNotPeel(Loops.getLoopFor(I.getParent()));
             Decisions.collect(start(), Waits.empty(), Dominators, Loops, [&](BasicBlock *Block) { return isInWaiting(Block); });
             if (loadsFirst())
                 Decisions.load(start());
@@ -1502,8 +1809,8 @@ private:
                 Kept.push_back(&Each);
         for (const Marked *Each : Kept)
             doNotPeel(Loops.getLoopFor(Each->Call->getParent()));
-        // Nothing is gained for one flag.
-        if (all_of(Kept, [&](const Marked *Each) { return Each->Of == Kept.front()->Of; })) {
+        // Nothing is gained for one flag, unless it is tested together with decisions.
+        if (Kept.empty() || (!Decisions.inRegisters() && all_of(Kept, [&](const Marked *Each) { return Each->Of == Kept.front()->Of; }))) {
             writeAllInPlace();
             return false;
         }
@@ -1544,7 +1851,7 @@ private:
             for (const Marked *Mark : Each)
                 Tested.push_back(Mark->Of);
         auto To = Writer::create(F, Tested, Others);
-        if (AtEnd.empty() && AtMark.empty()) {
+        if (AtEnd.empty() && AtMark.empty() && !Decisions.inRegisters()) {
             Masks Seen = constants(bits(*To, Always));
             Instruction *Start = start();
             To->write(Start, Seen, To->load(Start, Seen));
@@ -1946,8 +2253,12 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 storeAt(*cast<CallInst>(Each));
             Declared->eraseFromParent();
         }
-        if (IsLast && DeclaredDecision)
+        if (IsLast && DeclaredDecision) {
             DeclaredDecision->eraseFromParent();
+            for (GlobalVariable &Each : make_early_inc_range(M.globals()))
+                if (Each.getName().starts_with("__devprof_implied") && (Each.removeDeadConstantUsers(), Each.use_empty()))
+                    Each.eraseFromParent();
+        }
         return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }
