@@ -14,7 +14,7 @@
 # A function has decisions of up to six conditions in ifs, loops, returns, initializers, the operands of calls and conditional
 # operators, macros, templates and lambdas. A decision can contain others, and conditions depend on the input, on what the function
 # has computed and on the iteration, or are constants. The lanes of a kernel have different inputs: all of the function's, or some.
-# What LLVM gets wrong itself (peer/mcdc.test) is left out.
+# What LLVM gets wrong itself (peer/mcdc.test) is left out. A flag that is lost can be LLVM's fault, too (peer/select-after-compare.test).
 import argparse
 import collections
 import glob
