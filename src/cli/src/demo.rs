@@ -5,15 +5,16 @@ pub mod program;
 
 use crate::console::Console;
 use crate::exit::Outcome;
+use crate::functions::{Function, entered_and_blocks, in_file};
 use crate::locate::{Component, is_built_by_cargo, this_program};
-use crate::names::{self, Naming};
+use crate::names::Naming;
 use crate::readable::{listed, quoted};
 use crate::run::Links;
 use crate::table::Table;
 use anyhow::{Context, bail};
 use clap::Args;
-use profraw::{Layout, Record, records};
-use std::collections::{BTreeMap, HashSet};
+use profraw::Layout;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -115,22 +116,17 @@ fn profiles(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
 struct Profile {
     path: PathBuf,
     version: u64,
-    functions: BTreeMap<String, Record>,
+    functions: Vec<Function>,
 }
 
 impl Profile {
     fn read(path: PathBuf) -> anyhow::Result<Profile> {
-        let bytes = fs::read(&path)?;
-        let layout = Layout::read(&bytes)?;
-        let names = names::by_hash(&bytes[layout.names.clone()])?;
-        let name = |record: &Record| match names.get(&record.name) {
-            Some(name) => name.clone(),
-            None => format!("{:#x}", record.name),
-        };
-        let records = records(&bytes, &layout)?.into_iter();
+        let layout = Layout::read(&fs::read(&path)?)?;
+        let mut functions = in_file(&path)?;
+        functions.sort_by(|a, b| a.symbol.cmp(&b.symbol));
         Ok(Profile {
             version: layout.header.raw_version(),
-            functions: records.map(|record| (name(&record), record)).collect(),
+            functions,
             path,
         })
     }
@@ -170,21 +166,16 @@ devprof saved their counters when the program exited:\n\n"
         let path = profile.path.display();
         text += &format!("{path}  (raw profile version {version})\n");
         let mut table = Table::new(&["function", "", "entered", "blocks"], &[0, 1, 3]).indented(2);
-        for (name, record) in &profile.functions {
-            let is_kernel = kernels.contains(name);
+        for function in &profile.functions {
+            let is_kernel = kernels.contains(&function.symbol);
             let kind = if is_kernel {
                 "kernel"
             } else {
                 "device function"
             };
-            let blocks: Vec<String> = record.counters.iter().skip(1).map(u64::to_string).collect();
-            let entered = record.counters.first().copied().unwrap_or_default();
-            table.row([
-                naming.shown(name),
-                kind.to_owned(),
-                entered.to_string(),
-                blocks.join(" "),
-            ]);
+            let [entered, blocks] = entered_and_blocks(&function.record);
+            let name = naming.shown(&function.symbol);
+            table.row([name, kind.to_owned(), entered, blocks]);
         }
         text += &table.text(false);
         text.push('\n');

@@ -25,6 +25,9 @@ pub struct Options {
     /// Show the kernels of each code object and the resources that they need: registers, LDS or shared memory, scratch or stack
     #[arg(long)]
     kernels: bool,
+    /// Show the functions of raw profiles: how often each was entered, and how often its other blocks that have a counter ran
+    #[arg(long)]
+    functions: bool,
     #[command(flatten)]
     naming: Naming,
 }
@@ -33,7 +36,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let (mut complete, mut empty) = (0, 0);
     let mut files = Vec::new();
     for (n, file) in options.files.iter().enumerate() {
-        let contents = contents::read(file, console);
+        let contents = contents::read(file, options.functions, console);
         if contents.found.is_empty() {
             empty += 1;
         } else if contents.damage == 0 {

@@ -17,6 +17,7 @@ mod exit;
 mod export;
 mod extract;
 mod flags;
+mod functions;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod git;

@@ -191,6 +191,39 @@ fn raw_profiles_of_any_version_and_byte_order_are_recognized() {
 }
 
 #[test]
+fn the_functions_of_raw_profiles() {
+    let file = "../../fixtures/h200/sm_90.coverage.profraw";
+    let (status, out, lines) = devprof(&["inspect", "--functions", file]);
+    assert_eq!((status, lines.len()), (0, 0), "{lines:?}");
+    assert_has(&out, "Entered  Blocks");
+    let (_, plain, _) = devprof(&["inspect", file]);
+    assert!(out.starts_with(&plain), "{out}");
+    let (_, json, _) = devprof(&["inspect", "--functions", "--json", file]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let part = &json["files"][0]["found"][0];
+    let functions = part["function_counts"].as_array().unwrap();
+    assert_eq!(part["functions"], functions.len());
+    let counters = functions.iter().map(|one| one["counters"].as_array());
+    let counters: usize = counters.map(|list| list.unwrap().len()).sum();
+    assert_eq!(part["counters"], counters);
+    // One row per function, under the headings.
+    let rows = out[plain.len()..].lines();
+    assert_eq!(rows.count(), functions.len() + 1);
+
+    // The names say that they are compressed, and are not.
+    let dir = tempfile::tempdir().unwrap();
+    let mut bytes = std::fs::read(file).unwrap();
+    let names = profraw::Layout::read(&bytes).unwrap().names;
+    bytes[names.start + 1] = 1;
+    let damaged = write(dir.path(), "damaged.profraw", &bytes);
+    let (status, out, lines) = devprof(&["inspect", "--functions", &damaged]);
+    assert_eq!((status, lines.len()), (3, 1), "{lines:?}");
+    let start = format!("devprof: {damaged}");
+    assert!(lines[0].starts_with(&start), "{lines:?}");
+    assert_has(&out, "raw profile, version 11");
+}
+
+#[test]
 fn each_error_is_reported_once_with_the_file_that_it_concerns() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

@@ -38,7 +38,7 @@ fn the_command_line() {
     let layers = "
         color csv exit git names parallel paths progress readable times
         console cuda_registers gpus llvm locate
-        returns table traces
+        functions returns table traces
         clang cuda_installation outfile triton
         run_log trace_reader
         cuda_toolkit extract flags inspect

@@ -132,6 +132,8 @@ Is this program instrumented, and for which GPUs?
     devprof inspect a
 The registers of each kernel in a library, as JSON:
     devprof inspect --kernels --json libkernels.so
+The counts of a raw profile, by function:
+    devprof inspect --functions gfx1100.default.profraw
 ",
         see_also: "devprof(1), devprof-extract(1), llvm-readelf(1)",
     },

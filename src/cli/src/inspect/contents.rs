@@ -1,6 +1,7 @@
 //! Reads the contents of a file.
 
 use crate::console::Console;
+use crate::functions::{self, Function};
 use crate::{cuda_registers, returns};
 use code_objects::{Found, Location, Options, What};
 use std::ops::ControlFlow;
@@ -11,6 +12,8 @@ pub struct Part {
     pub what: What,
     /// The mangled names of device functions that overwrite their return address.
     pub overwritten_returns: Vec<String>,
+    /// The functions of a raw profile, if they are shown.
+    pub functions: Option<Vec<Function>>,
 }
 
 pub struct Contents {
@@ -20,7 +23,8 @@ pub struct Contents {
     pub damage: usize,
 }
 
-pub fn read(file: &Path, console: &mut Console) -> Contents {
+/// `shows_functions`: whether to read the functions of raw profiles.
+pub fn read(file: &Path, shows_functions: bool, console: &mut Console) -> Contents {
     let mut contents = Contents {
         file: file.into(),
         found: Vec::new(),
@@ -58,12 +62,32 @@ pub fn read(file: &Path, console: &mut Console) -> Contents {
                     location,
                     what,
                     overwritten_returns,
+                    functions: None,
                 });
             }
         }
         ControlFlow::Continue(())
     });
+    if shows_functions && contents.damage == 0 {
+        read_functions(&mut contents, console);
+    }
     contents
+}
+
+/// Reads the functions of raw profiles.
+fn read_functions(contents: &mut Contents, console: &mut Console) {
+    for part in &mut contents.found {
+        if !matches!(part.what, What::RawProfile(_)) {
+            continue;
+        }
+        match functions::in_file(&contents.file) {
+            Ok(functions) => part.functions = Some(functions),
+            Err(error) => {
+                contents.damage += 1;
+                console.warn(format!("{}: {error:#}", part.location));
+            }
+        }
+    }
 }
 
 /// The first bytes of an unknown file, in hexadecimal and as text.

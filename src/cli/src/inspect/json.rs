@@ -1,10 +1,12 @@
 //! The contents of files as one JSON object.
 
 use super::contents::{Contents, Part};
+use crate::functions::Function;
 use crate::names::Naming;
 use code_objects::{CodeObject, Kernel, Location, What};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 /// The version of the JSON format. Incremented with every incompatible change.
 const VERSION: u32 = 2;
@@ -28,10 +30,13 @@ pub struct FileReport {
     found: Vec<PartReport>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 struct PartReport {
     #[serde(flatten)]
     what: WhatReport,
+    /// The functions of a raw profile, with `--functions`.
+    function_counts: Option<Vec<FunctionReport>>,
     location: Location,
 }
 
@@ -63,6 +68,41 @@ struct KernelReport {
     kernel: Kernel,
 }
 
+/// The counts of a function.
+#[derive(Serialize, JsonSchema)]
+struct FunctionReport {
+    name: String,
+    /// The mangled name, or the hash in hexadecimal of a name that the profile does not have.
+    symbol: String,
+    /// LLVM's hash of the function's structure, in hexadecimal.
+    hash: String,
+    /// What the counts are: numbers of executions, or only whether code ran (1 or 0).
+    #[schemars(extend("enum" = ["executions", "ran"]))]
+    counts: &'static str,
+    /// The first is of the function's entry.
+    counters: Vec<u64>,
+    /// Executions by waves with all lanes active. Raw version 10 and flags have none.
+    uniform: Option<Vec<u64>>,
+}
+
+impl FunctionReport {
+    fn new(function: Function, naming: &Naming) -> FunctionReport {
+        let record = function.record;
+        FunctionReport {
+            name: naming.shown(&function.symbol),
+            symbol: function.symbol,
+            hash: format!("{:#x}", record.hash),
+            counts: if function.only_ran {
+                "ran"
+            } else {
+                "executions"
+            },
+            counters: record.counters,
+            uniform: record.uniform,
+        }
+    }
+}
+
 impl Report {
     pub fn new(files: Vec<FileReport>) -> Report {
         Report {
@@ -87,9 +127,19 @@ impl FileReport {
 impl PartReport {
     fn new(part: Part, naming: &Naming) -> PartReport {
         let location = part.location;
+        let functions = part.functions.map(|functions| {
+            let functions = functions.into_iter();
+            functions
+                .map(|function| FunctionReport::new(function, naming))
+                .collect()
+        });
         let What::CodeObject(mut object) = part.what else {
             let what = WhatReport::Other(part.what);
-            return PartReport { what, location };
+            return PartReport {
+                what,
+                function_counts: functions,
+                location,
+            };
         };
         let kernels = std::mem::take(&mut object.kernels).into_iter();
         let kernel = |kernel: Kernel| KernelReport {
@@ -103,6 +153,10 @@ impl PartReport {
             overwritten_returns: part.overwritten_returns,
             object: *object,
         }));
-        PartReport { what, location }
+        PartReport {
+            what,
+            function_counts: functions,
+            location,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::contents::{Contents, Part};
 use crate::color::Paint;
+use crate::functions::{Function, entered_and_blocks};
 use crate::names::Naming;
 use crate::readable::plural;
 use crate::table::Table;
@@ -116,6 +117,13 @@ pub fn text(contents: &Contents, lists_kernels: bool, naming: &Naming, colors: b
         text += &by_target(&objects, colors);
     }
     text += sampling(&objects);
+    for functions in contents
+        .found
+        .iter()
+        .filter_map(|part| part.functions.as_ref())
+    {
+        text += &functions_table(functions, naming, colors);
+    }
     if lists_kernels {
         for (location, object) in &objects {
             text += &in_full(location, object, naming, colors);
@@ -131,6 +139,15 @@ pub fn text(contents: &Contents, lists_kernels: bool, naming: &Naming, colors: b
         }
     }
     text
+}
+
+fn functions_table(functions: &[Function], naming: &Naming, colors: bool) -> String {
+    let mut table = Table::new(&["Entered", "Blocks", "Function"], &[1, 2]).indented(2);
+    for function in functions {
+        let [entered, blocks] = entered_and_blocks(&function.record);
+        table.row([entered, blocks, naming.shown(&function.symbol)]);
+    }
+    table.text(colors)
 }
 
 fn host_line(host: &Host) -> String {
