@@ -4,8 +4,9 @@
 #   report.py lcov REPORT LLVM_COV     fails if two LCOV files differ in the count of a line or branch, or if genhtml would
 #                                      refuse the first one
 #   report.py sum REPORT FIRST SECOND  fails if the count of a line is not the sum of those in two other LCOV files
-#   report.py agree JSON LCOV XML      fails if readers of LCOV and Cobertura find other totals than JSON has, or if the
-#                                      two files differ in which lines ran
+#   report.py agree JSON LCOV XML SONAR
+#                                      fails if readers of LCOV and Cobertura find other totals than JSON has, or if the
+#                                      files differ in which lines ran, or if SonarQube would refuse its file
 #   report.py totals REPORT COLUMN LLVM_COV
 #                                      fails if the numbers of functions, instances and branches differ from
 #                                      `llvm-cov export`
@@ -141,7 +142,7 @@ def genhtml(path):
     return totals
 
 
-def agree(report, lcov, xml):
+def agree(report, lcov, xml, sonar):
     import xml.etree.ElementTree as etree
     from diff_cover.git_path import GitPathTool
     from diff_cover.violationsreporters.violations_reporter import LcovCoverageReporter, XmlCoverageReporter
@@ -174,7 +175,35 @@ def agree(report, lcov, xml):
         # For LCOV, diff-cover takes a line as run if a branch on it was taken, such as the branch of a default label.
         taken = {line["number"] for line in file["lines"] if "branches" in line}
         assert two <= missed <= two | taken, (path, two, missed)
+    cobertura = {
+        one.get("filename"): {line.get("number"): (int(line.get("hits")) > 0, line.get("condition-coverage")) for line in one.findall("lines/line")}
+        for one in tree.findall(".//class")
+    }
+    assert cobertura == sonar_lines(sonar)
     print(len(report["files"]), "files agree:", totals(expected))
+
+
+def sonar_lines(path):
+    """For each file, whether the lines ran and how many of their branches, in the words of Cobertura. Fails where SonarQube's
+    parser does (GenericCoverageReportParser): an attribute that is missing, not known or no number, and a line that is there twice."""
+    import xml.etree.ElementTree as etree
+
+    root = etree.parse(path).getroot()
+    assert (root.tag, root.attrib) == ("coverage", {"version": "1"})
+    files = {}
+    for file in root:
+        assert file.tag == "file" and file.keys() == ["path"] and file.get("path") not in files, file.attrib
+        lines = files[file.get("path")] = {}
+        for line in file:
+            assert line.tag == "lineToCover" and int(line.get("lineNumber")) > 0 and line.get("lineNumber") not in lines, line.attrib
+            branches = None
+            if line.keys() != ["lineNumber", "covered"]:
+                assert line.keys() == ["lineNumber", "covered", "branchesToCover", "coveredBranches"], line.attrib
+                total, covered = int(line.get("branchesToCover")), int(line.get("coveredBranches"))
+                assert 0 <= covered <= total and total > 0, line.attrib
+                branches = f"{100 * covered // total}% ({covered}/{total})"
+            lines[line.get("lineNumber")] = ({"true": True, "false": False}[line.get("covered")], branches)
+    return files
 
 
 def counts(line):

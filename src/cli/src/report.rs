@@ -36,10 +36,12 @@ mod python;
 mod read;
 mod render;
 mod select;
+mod sonar;
 mod source;
 mod text;
 mod thresholds;
 mod trace;
+mod xml;
 
 use crate::console::Console;
 use crate::exit::Outcome;
@@ -93,10 +95,10 @@ pub struct Content {
     pub format: Vec<Format>,
     /// The file to write, - for stdout, or a directory for html and for several formats
     ///
-    /// The extensions .info, .lcov, .json, .xml, .md and .txt, and the names .coverage and .coverage.* select a format. A
-    /// directory must be new, or must have an earlier report, which is replaced. It gets index.html and other pages, lcov.info
-    /// and one .lcov file per architecture, report.json, coverage.xml (cobertura), report.md, report.txt, annotations.txt
-    /// (github) and .coverage.devprof (coverage-py).
+    /// The extensions .info, .lcov, .json, .xml, .md and .txt, and the names sonar.xml, .coverage and .coverage.* select a
+    /// format. A directory must be new, or must have an earlier report, which is replaced. It gets index.html and other pages,
+    /// lcov.info and one .lcov file per architecture, report.json, coverage.xml (cobertura), sonar.xml, report.md, report.txt,
+    /// annotations.txt (github) and .coverage.devprof (coverage-py).
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// Open the pages (html) in the browser

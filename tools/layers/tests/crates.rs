@@ -54,14 +54,14 @@ fn the_command_line() {
         report::llvm_cov
         report::model report::objects report::trace
         report::column_data report::counts
-        report::decisions report::formula
+        report::decisions report::formula report::xml
         report::baseline report::build report::lcov
         report::notes
         report::matching report::plan
         report::read
         report::paths report::text report::output
         report::thresholds
-        report::cobertura report::coverage_py report::github report::html report::markdown
+        report::cobertura report::coverage_py report::github report::html report::markdown report::sonar
         report::render
         report
         cover

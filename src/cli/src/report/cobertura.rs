@@ -4,9 +4,9 @@
 use super::counts::{Counted, CountedFunction, Counts, Which};
 use super::model::{Ratio, Report};
 use super::paths;
+use super::xml::{element, plain};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -63,18 +63,6 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         })
     })?;
     xml.get_mut().write_all(b"\n")
-}
-
-/// Writes an element. `inner` writes its contents.
-fn element<W: Write>(
-    xml: &mut Writer<W>,
-    name: &str,
-    attributes: &[(&str, &str)],
-    inner: impl FnOnce(&mut Writer<W>) -> io::Result<()>,
-) -> io::Result<()> {
-    let element = xml.create_element(name);
-    let element = element.with_attributes(attributes.iter().copied());
-    element.write_inner_content(inner).map(drop)
 }
 
 fn package<W: Write>(xml: &mut Writer<W>, name: &str, classes: &[Class]) -> io::Result<()> {
@@ -174,15 +162,4 @@ fn rate(ratio: Ratio) -> String {
 
 fn percent(ratio: Ratio) -> String {
     format!("{:.0}%", ratio.percent().unwrap_or(0.0).floor())
-}
-
-/// The text without characters that XML cannot represent, even escaped.
-fn plain(text: &str) -> Cow<'_, str> {
-    let is_invalid = |c: char| {
-        (c.is_control() && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}')
-    };
-    if text.contains(is_invalid) {
-        return text.replace(is_invalid, "\u{fffd}").into();
-    }
-    text.into()
 }

@@ -2,7 +2,7 @@
 
 use super::counts::Which;
 use super::model::Report;
-use super::{cobertura, coverage_py, github, html, lcov, markdown, output, text};
+use super::{cobertura, coverage_py, github, html, lcov, markdown, output, sonar, text};
 use crate::console::Console;
 use crate::exit::usage;
 use crate::outfile;
@@ -25,6 +25,8 @@ pub enum Format {
     Json,
     /// Cobertura's XML, for GitLab, Jenkins and others
     Cobertura,
+    /// SonarQube's generic coverage
+    Sonar,
     /// Markdown, for the summary of a CI job
     Markdown,
     /// Annotations of lines that did not run, as workflow commands of GitHub Actions
@@ -40,6 +42,9 @@ impl Format {
     fn of(path: &Path) -> Option<Format> {
         if coverage_py::is_name(path) {
             return Some(Format::CoveragePy);
+        }
+        if sonar::is_name(path) {
+            return Some(Format::Sonar);
         }
         match path.extension()?.to_str()? {
             "info" | "lcov" => Some(Format::Lcov),
@@ -59,6 +64,7 @@ impl Format {
             Format::Source => Some("sources.txt"),
             Format::Json => Some("report.json"),
             Format::Cobertura => Some(cobertura::NAME),
+            Format::Sonar => Some(sonar::NAME),
             Format::Markdown => Some("report.md"),
             Format::Github => Some("annotations.txt"),
             Format::CoveragePy => Some(coverage_py::FILE_NAME),
@@ -212,6 +218,7 @@ fn bytes(
             out.push(b'\n');
         }
         Format::Cobertura => cobertura::write(report, &mut out)?,
+        Format::Sonar => sonar::write(report, &mut out)?,
         Format::Markdown => out = markdown::report(report, failures).into_bytes(),
         Format::Github => out = github::report(report, failures).into_bytes(),
         Format::CoveragePy => out = coverage_py::database(report, coverage_py::Kind::Lines)?,

@@ -5,6 +5,7 @@ mod files;
 mod build_ids;
 mod damage;
 mod export;
+mod python;
 mod records;
 mod several;
 mod stats;
