@@ -18,6 +18,18 @@
 // RUN: env LLVM_PROFILE_FILE=preloaded/%%h-%%p.profraw %{mpirun} -x LD_PRELOAD=%devprof_so:$LD_PRELOAD ./b
 // RUN: %devprof merge 'preloaded/gfx1100.*.profraw' -o preloaded.profdata | FileCheck %s --check-prefix=PRELOADED
 // RUN: %counts preloaded.profdata | FileCheck %s --check-prefix=DEVICE
+//
+// One `devprof cover` for all ranks, or a `devprof run` in each rank with a directory per node. A cover in each rank would replace
+// the others' profiles, and is refused.
+// RUN: %devprof cover --dir cover --summary-only -- %{mpirun} ./b | FileCheck %s --check-prefix=COVER
+// RUN: %{mpirun} %devprof run --quiet --profile 'nodes/%%h/%%m.profraw' ./b && ls nodes/* | FileCheck %s --check-prefix=NODES
+// RUN: %devprof merge nodes -o nodes.profdata && %counts nodes.profdata | FileCheck %s --check-prefix=DEVICE
+// RUN: %devprof merge cover -o cover.profdata && %counts cover.profdata | FileCheck %s --check-prefix=DEVICE
+// RUN: not %{mpirun} %devprof cover --dir same -- ./b 2>&1 | FileCheck %s --check-prefix=SAME
+// COVER:      100 % {{.*}} all files, gfx1100
+// NODES:      {{^}}gfx1100.{{[0-9]+}}_0.profraw
+// NODES-NOT:  profraw
+// SAME:       devprof: another devprof cover uses same now: name another directory with --dir. If mpirun or srun started one for each rank: start it once, `devprof cover -- mpirun …`, or start each rank with `devprof run --profile 'DIR/%h/%m.profraw'`, and then `devprof report BINARY --profile DIR`
 #include "check.h"
 #include <mpi.h>
 

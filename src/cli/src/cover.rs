@@ -10,9 +10,12 @@ use crate::triton;
 use anyhow::{Context, bail};
 use clap::Args;
 use profraw::DEVICE_CODE;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// The file in the directory that is locked while a run and its report use it.
+const LOCK: &str = ".devprof-cover-lock";
 
 #[derive(Args)]
 #[group(skip)]
@@ -42,8 +45,12 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     for target in &targets {
         target.check()?;
     }
-    if !options.append {
-        clear(&options.dir)?;
+    let _lock = lock(&options.dir, options.append)?;
+    if !options.append
+        && let Err(error) = clear(&options.dir)
+    {
+        let _ = fs::remove_file(options.dir.join(LOCK));
+        return Err(error);
     }
     let profile = options.dir.join("%m.profraw");
     let request = Request {
@@ -96,6 +103,28 @@ fn targets<'a>(options: &'a report::Content, pages: &'a Path) -> anyhow::Result<
     Ok(targets)
 }
 
+/// Locks the directory: runs that append may be there together, a run that replaces the profiles must be alone. A file
+/// system without locks does not keep a run from starting.
+///
+/// # Errors
+/// Another run is there, or the directory cannot be written.
+fn lock(dir: &Path, is_shared: bool) -> anyhow::Result<File> {
+    let path = dir.join(LOCK);
+    let file = fs::create_dir_all(dir).and_then(|()| File::create(&path));
+    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+    let locked = match is_shared {
+        true => file.try_lock_shared(),
+        false => file.try_lock(),
+    };
+    if let Err(TryLockError::WouldBlock) = locked {
+        bail!(
+            "another devprof cover uses {} now: name another directory with --dir. If mpirun or srun started one for each rank: start it once, `devprof cover -- mpirun …`, or start each rank with `devprof run --profile 'DIR/%h/%m.profraw'`, and then `devprof report BINARY --profile DIR`",
+            dir.display()
+        );
+    }
+    Ok(file)
+}
+
 /// Removes the files of an earlier run.
 ///
 /// # Errors
@@ -109,6 +138,7 @@ fn clear(dir: &Path) -> anyhow::Result<()> {
             is_profile(path)
                 || has_extension(path, "runlog")
                 || path.ends_with(".devprof-lock")
+                || path.ends_with(LOCK)
                 || path
                     .as_os_str()
                     .as_encoded_bytes()
@@ -121,7 +151,7 @@ fn clear(dir: &Path) -> anyhow::Result<()> {
             other.display()
         );
     }
-    for file in &files {
+    for file in files.iter().filter(|path| !path.ends_with(LOCK)) {
         let removed = match file.is_dir() {
             true => fs::remove_dir_all(file),
             false => fs::remove_file(file),

@@ -40,7 +40,10 @@ fn tables_in_pyarrow_and_pandas() {
         .arg(&packages)
         .current_dir(&repository)
         .status();
-    assert!(status.unwrap().success(), "cannot install pyarrow and pandas");
+    assert!(
+        status.unwrap().success(),
+        "cannot install pyarrow and pandas"
+    );
     let program = Path::new(env!("CARGO_BIN_EXE_devprof"));
     let mut path = program.parent().unwrap().as_os_str().to_owned();
     path.push(":");
@@ -56,6 +59,7 @@ fn tables_in_pyarrow_and_pandas() {
     let errors = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{errors}");
     let output = String::from_utf8_lossy(&done.stdout);
-    let expected = "{'__amd_rocclr_initHeap': 325580, 'add(int*, int)': 165950, 'scale(int*, int)': ";
+    let expected =
+        "{'__amd_rocclr_initHeap': 325580, 'add(int*, int)': 165950, 'scale(int*, int)': ";
     assert!(output.starts_with(expected), "{output}");
 }
