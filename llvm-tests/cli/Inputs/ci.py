@@ -1,8 +1,9 @@
-"""ci.py FILE: checks what the sections of src/cli/docs/ci.md publish, after the script has run.
+"""ci.py check: checks what the sections of src/cli/docs/ci.md publish, after the script has run.
 
 The files are in the working directory: log (the script's output), coverage/ (its reports), github.yml, gitlab.yml,
 Jenkinsfile, sonar-project.properties, build/ (after CTest has read the coverage) and gpu.dat (Bazel's).
 ci.py commands: prints the shell commands of github.yml.
+ci.py nightly: checks github.yml, the workflow of rocm-ci.md, and prints its shell commands after the script.
 """
 import glob
 import json
@@ -23,14 +24,26 @@ def load(path):
 
 
 def github():
-    """The job's environment, its commands, and the arguments of each action that it uses."""
+    """The job, its commands, and the arguments of each action that it uses."""
     (job,) = yaml.safe_load(load("github.yml"))["jobs"].values()
     steps = job["steps"]
     assert all(("run" in step) != ("uses" in step) for step in steps), steps
     # What is published although the tests failed.
     assert [step.get("if") for step in steps] == [None, None, *["always()"] * (len(steps) - 2)], steps
     actions = {step["uses"].split("@")[0]: step.get("with", {}) for step in steps if "uses" in step}
-    return job["env"], [step["run"] for step in steps if "run" in step], actions
+    return job, [step["run"] for step in steps if "run" in step], actions
+
+
+def nightly():
+    job, commands, actions = github()
+    # YAML 1.1 reads the key `on` as a boolean.
+    (schedule,) = yaml.safe_load(load("github.yml"))[True]["schedule"]
+    assert len(schedule["cron"].split()) == 5
+    assert job["strategy"]["fail-fast"] is False and "rocprim" in job["strategy"]["matrix"]["component"]
+    assert commands[0] == "sh ci/coverage ${{ matrix.component }}"
+    codecov = actions["codecov/codecov-action"]
+    assert codecov["flags"] == "${{ matrix.component }}" and "end_of_record" in load(codecov["files"])
+    print("\n".join(commands[1:]))
 
 
 def gitlab():
@@ -59,7 +72,8 @@ def jenkins():
 
 def main():
     total = json.loads(load(REPORT))["combined"]["lines"]
-    environment, commands, actions = github()
+    job, commands, actions = github()
+    environment = job["env"]
     assert commands[0] == SCRIPT, commands
     lcov = actions["codecov/codecov-action"]["files"]
     names = re.findall("^SF:(.*)", load(lcov), re.M)
@@ -92,7 +106,7 @@ def main():
     print("published:", percent, "%")
 
 
-if sys.argv[1:] == ["commands"]:
+if sys.argv[1] == "commands":
     print("\n".join(github()[1]))
 else:
-    main()
+    {"check": main, "nightly": nightly}[sys.argv[1]]()
