@@ -80,7 +80,7 @@ pub struct Merged {
 }
 
 /// A file that was written.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Output {
     pub path: PathBuf,
     /// Architectures of the profiles in it.

@@ -17,6 +17,12 @@ pub struct ArchProfiles {
 }
 
 impl ArchProfiles {
+    /// Whether there is a profile of only this code object.
+    fn has_own(&self, object: &Object) -> bool {
+        let id = object.build_id.as_ref();
+        id.is_some_and(|id| self.by_build.contains_key(id))
+    }
+
     /// The profile with the counts of a code object, if it ran.
     fn of(&self, object: &Object) -> Option<&Path> {
         let own = object
@@ -67,6 +73,8 @@ pub fn groups<'a>(
     }
     let mut groups = Vec::new();
     let mut used = BTreeSet::new();
+    // Objects of other architectures that have a profile of their own, by their paths.
+    let mut used_objects: BTreeSet<&Path> = BTreeSet::new();
     for (arch, profile) in profiles {
         let Arch::Gpu(name) = arch else { continue };
         // A GPU prefers code objects for its own architecture to those for its family, and those for the newest GPU of it.
@@ -80,7 +88,16 @@ pub fn groups<'a>(
             continue;
         };
         used.insert(processor);
-        groups.push(column(name, processors[processor].clone(), Some(profile)));
+        // Code for several architectures can run on a GPU: of a program for sm_90, and of Triton for sm_90a.
+        let others = objects.iter().filter(|object| {
+            object.processor != processor
+                && objects::includes(&object.processor, name)
+                && profile.has_own(object)
+        });
+        let others: Vec<&Object> = others.collect();
+        used_objects.extend(others.iter().map(|object| &*object.path));
+        let all = [&processors[processor][..], &others].concat();
+        groups.push(column(name, all, Some(profile)));
     }
     let unknown = profiles.get(&Arch::Unknown);
     match (unknown, processors.len()) {
@@ -108,8 +125,9 @@ pub fn groups<'a>(
             present.join(", ")
         );
     }
-    for (name, objects) in processors {
-        if !used.contains(name) {
+    for (name, mut objects) in processors {
+        objects.retain(|object| !used_objects.contains(&*object.path));
+        if !used.contains(name) && !objects.is_empty() {
             notes.note(format!(
                 "{name} did not run: there is no profile of it. The totals do not include its code."
             ));
@@ -128,4 +146,73 @@ pub fn groups<'a>(
         });
     }
     Ok(groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use code_objects::Sampling;
+
+    #[test]
+    fn code_for_several_architectures_has_the_profile_with_its_build_id() {
+        let object = |(processor, id): (&str, &str)| Object {
+            path: id.into(),
+            origin: id.to_owned(),
+            processor: processor.to_owned(),
+            build_id: Some(id.to_owned()),
+            kernels: Vec::new(),
+            sampling: Sampling::No,
+        };
+        // The objects, the build IDs of the profiles of one GPU, and the columns: the objects with a profile of their own are marked.
+        for (objects, gpu, ids, expected) in [
+            (
+                &[("sm_90", "a"), ("sm_90a", "b"), ("sm_90a", "c")][..],
+                "sm_90",
+                "ab",
+                "sm_90 ran: a* b*, sm_90a: c",
+            ),
+            (
+                &[("sm_90", "a"), ("sm_90a", "b")],
+                "sm_90",
+                "b",
+                "sm_90 ran: a b*",
+            ),
+            (
+                &[("sm_80", "a"), ("sm_90a", "b")],
+                "sm_90",
+                "ab",
+                "sm_90 ran: b*, sm_80: a",
+            ),
+            (
+                &[("gfx1100", "a"), ("gfx11-generic", "b")],
+                "gfx1100",
+                "ab",
+                "gfx1100 ran: a* b*",
+            ),
+            (
+                &[("gfx1100", "a"), ("gfx11-generic", "b")],
+                "gfx1100",
+                "a",
+                "gfx1100 ran: a*, gfx11-generic: b",
+            ),
+        ] {
+            let objects: Vec<Object> = objects.iter().copied().map(object).collect();
+            let output = |id: char| (id.to_string(), Output::default());
+            let profile = ArchProfiles {
+                by_build: ids.chars().map(output).collect(),
+                others: None,
+            };
+            let profiles = BTreeMap::from([(Arch::Gpu(gpu.to_owned()), profile)]);
+            let groups = groups(&objects, &[], &profiles, &mut Notes::default()).unwrap();
+            let shown = groups.iter().map(|group| {
+                let objects = group.objects.iter().map(|(object, profile)| {
+                    let mark = if profile.is_some() { "*" } else { "" };
+                    format!(" {}{mark}", object.origin)
+                });
+                let ran = if group.ran { " ran" } else { "" };
+                format!("{}{ran}:{}", group.name, objects.collect::<String>())
+            });
+            assert_eq!(shown.collect::<Vec<_>>().join(", "), expected);
+        }
+    }
 }
