@@ -124,13 +124,19 @@ fn without_suffix(symbol: &str) -> Option<&str> {
     (is_hash && !name.is_empty()).then_some(name)
 }
 
+/// A mangled symbol. The parser would also take the names `f` and `a` of C functions, as `float` and `signed char`.
+fn parsed(symbol: &str) -> Option<Symbol<&str>> {
+    let is_mangled = symbol.starts_with("_Z");
+    is_mangled.then(|| Symbol::new(symbol).ok()).flatten()
+}
+
 /// The name as in the source.
 pub fn demangled(name: &str) -> String {
     let own = symbol(name);
     if let Some(own) = without_suffix(own) {
         return format!("{} [internal]", demangled(own));
     }
-    let Ok(symbol) = Symbol::new(own) else {
+    let Some(symbol) = parsed(own) else {
         return own.to_owned();
     };
     match limited(&symbol, DemangleOptions::new()) {
@@ -238,7 +244,7 @@ fn without_arguments(name: &str) -> String {
 fn printed<W: DemangleWrite + Default>(name: &str, text: impl Fn(W) -> String) -> String {
     let own = symbol(name);
     let own = without_suffix(own).unwrap_or(own);
-    let Ok(parsed) = Symbol::new(own) else {
+    let Some(parsed) = parsed(own) else {
         return own.to_owned();
     };
     let options = DemangleOptions::new().no_params().no_return_type();
@@ -358,6 +364,7 @@ mod tests {
     fn names_are_demangled() {
         for (name, expected) in [
             ("_Z6halvedj", "halved(unsigned int)"),
+            ("f", "f"),
             ("a.hip;_ZL4donePi", "done(int*)"),
             ("a.hip:_ZL4donePi", "done(int*)"),
             ("branch", "branch"),
