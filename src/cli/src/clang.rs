@@ -88,8 +88,13 @@ impl Clang {
         let line = text.lines().next().unwrap_or_default();
         let version = line.split_once("clang version ");
         let Some(version) = version.and_then(|(_, after)| Version::parse(after)) else {
+            // In the build of a project, this is the compiler that the project uses.
+            let advice = match line.starts_with("nvcc:") {
+                true => "; nvcc instruments code in a toolkit of `devprof cuda-toolkit DIR`",
+                false => "",
+            };
             bail!(
-                "{} is not a clang: --version prints {line:?}",
+                "{} is not a clang: --version prints {line:?}{advice}",
                 clang.path.display()
             );
         };

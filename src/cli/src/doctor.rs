@@ -8,6 +8,7 @@ mod finding;
 mod libraries;
 mod machine;
 mod toolchain;
+mod triton;
 
 use crate::color::Paint;
 use crate::console::Console;
@@ -72,6 +73,9 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         libraries: &known,
         ptxas: find_in_path(OsStr::new("ptxas")),
         nvcc: find_in_path(OsStr::new("nvcc")),
+        python: ["python3", "python"]
+            .into_iter()
+            .find_map(|name| find_in_path(OsStr::new(name))),
     }));
     findings.extend(libraries::check(&known, has_amd));
     findings.extend(toolchain::check(&options.llvm, &llvm, has_amd));

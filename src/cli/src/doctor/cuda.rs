@@ -3,6 +3,7 @@
 
 use super::finding::{Finding, Topic};
 use super::machine::{self, counted};
+use super::triton;
 use crate::cuda_installation::{USUAL, missing_part, usual_dirs};
 use crate::cuda_toolkit;
 use crate::gpus;
@@ -43,6 +44,8 @@ pub struct System<'a> {
     pub ptxas: Option<PathBuf>,
     /// The nvcc in PATH.
     pub nvcc: Option<PathBuf>,
+    /// The Python in PATH.
+    pub python: Option<PathBuf>,
 }
 
 /// The findings about CUDA. Empty if this machine has nothing of it.
@@ -89,6 +92,12 @@ pub fn check(system: &System) -> Vec<Finding> {
         ),
     });
     findings.extend(system.nvcc.as_deref().map(of_nvcc));
+    findings.extend(triton::check(
+        TOPIC,
+        system.root,
+        system.variable,
+        system.python.as_deref(),
+    ));
     if driver.is_some() {
         findings.push(system.cupti());
     }
@@ -283,6 +292,7 @@ mod tests {
                 libraries: &self.libraries,
                 ptxas: program("bin/ptxas"),
                 nvcc: program("bin/nvcc"),
+                python: program("bin/python3"),
             });
             let root = self.dir.path().display().to_string();
             let text = |finding: Finding| {

@@ -22,6 +22,9 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["compile", "link"])]
     pub module: bool,
     /// Print flags for CUDA (`clang++ -x cuda`) instead of HIP
+    ///
+    /// nvcc needs no flags but -lineinfo, in a toolkit of `devprof cuda-toolkit`. Triton's kernels need none: see `devprof run
+    /// --coverage`.
     #[arg(long, conflicts_with = "device_only")]
     pub cuda: bool,
     /// For CUDA: compile relocatable device code, so that device functions can be called across source files
