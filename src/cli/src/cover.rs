@@ -71,7 +71,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         let host = profiles.iter().any(is_host);
         report::of_directory(&options.report, &options.dir, host, &targets, console)
     } else {
-        console.error("no process wrote a profile, so there is no coverage: compile with `devprof cc --coverage` or the flags of `devprof flags --coverage`, and see `devprof inspect BINARY`");
+        console.error("no process wrote a profile, so there is no coverage: compile with `devprof cc --coverage` or the flags of `devprof flags --coverage`, and see `devprof inspect BINARY`; or `devprof run --trace FILE` and `devprof report BINARY --trace FILE`, which show the kernels that never ran, without instrumentation");
         Ok(Outcome::Failed)
     };
     if ran.end != child::End::Exited(0) {

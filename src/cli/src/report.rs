@@ -1,10 +1,11 @@
-//! `devprof report`: shows which source lines ran on the GPUs.
+//! `devprof report`: shows which source lines ran on the GPUs, and which kernels.
 //!
 //! [`inputs`] finds the files that the arguments name, [`read`] reads them, [`build`] combines the contents in a [`model`],
 //! and [`render`] writes it. There is one module per output format.
 
 mod baseline;
 mod build;
+mod census;
 mod cobertura;
 mod column_data;
 mod counts;
@@ -44,7 +45,7 @@ mod trace;
 mod xml;
 
 use crate::console::Console;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, usage};
 use crate::llvm;
 use crate::names::Naming;
 use anyhow::bail;
@@ -53,7 +54,6 @@ use diff::Changed;
 use inputs::Inputs;
 use model::Report;
 use notes::Notes;
-use read::Contents;
 pub use render::{Format, Target};
 use source::Finder;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,9 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[group(skip)]
 // Binaries first, as in the examples of the documents.
-#[command(override_usage = "devprof report [OPTIONS] [BINARY]... --profile <FILE>...")]
+#[command(
+    override_usage = "devprof report [OPTIONS] [BINARY]... --profile <FILE>...\n       devprof report [OPTIONS] [BINARY]... --trace <FILE>..."
+)]
 pub struct Options {
     /// The programs, libraries or code objects that ran, compiled with the flags of `devprof flags --coverage`
     #[arg(value_name = "BINARY")]
@@ -72,15 +74,16 @@ pub struct Options {
     ///
     /// The architecture of a raw profile is part of its name (gfx1100.default.profraw). A merged profile does not
     /// distinguish architectures, unless it has a name as `devprof merge --by-arch` writes it (OUT.gfx1100.profdata).
-    #[arg(long, required = true, value_name = "FILE")]
+    #[arg(long, required_unless_present = "trace", value_name = "FILE")]
     profile: Vec<PathBuf>,
-    /// The trace of the same run (DEVPROF_TRACE), to show calls and times of all kernels, instrumented or not; a file, a directory or a pattern; can be repeated
+    /// The trace of the same run (DEVPROF_TRACE), to show calls and times of all kernels, instrumented or not, and which kernels of the binaries never ran; a file, a directory or a pattern; can be repeated
     ///
-    /// Calls and times of several traces add up. They are also shown for each trace.
+    /// Calls and times of several traces add up. They are also shown for each trace. Without --profile, the binaries need not be
+    /// instrumented, and the report has only kernels.
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
     /// Include the host code of the binaries, from the profiles of the host
-    #[arg(long)]
+    #[arg(long, requires = "profile")]
     host: bool,
     #[command(flatten)]
     content: Content,
@@ -146,9 +149,46 @@ fn path_map(text: &str) -> Result<(String, String), String> {
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let own = &options.content;
     let target = Target::new(&own.format, own.output.as_deref(), own.open)?;
+    if options.profile.is_empty() {
+        own.check_without_profiles(&target)?;
+    }
     let inputs = Inputs::find(&options.binaries, &options.profile, &options.trace)?;
     target.check()?;
     write(own, inputs, options.host, &[target], console)
+}
+
+impl Content {
+    /// # Errors
+    /// An option needs profiles, because it is about lines.
+    fn check_without_profiles(&self, target: &Target) -> anyhow::Result<()> {
+        let given = [
+            (self.diff.is_some(), "--diff"),
+            (self.baseline.is_some(), "--baseline"),
+            (
+                !self.select.is_empty(),
+                "--include and --ignore-filename-regex",
+            ),
+            (
+                self.text.is_about_lines(),
+                "--show-missing-lines and --show-missing-conditions",
+            ),
+        ];
+        let given = given
+            .into_iter()
+            .find_map(|(is_given, name)| is_given.then_some(name));
+        if let Some(option) = given.or(self.thresholds.of_lines()) {
+            return Err(usage(format!(
+                "{option}: a trace has only kernels; name the profiles with --profile"
+            )));
+        }
+        if let Some(format) = target.formats().into_iter().find(Format::is_of_lines) {
+            return Err(usage(format!(
+                "the format {} has lines, and a trace has only kernels: name the profiles with --profile, or use text, html, json or markdown",
+                format.name()
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// Of the profiles of a directory, and the binaries in the logs of the runs that wrote them. `host`: includes host code.
@@ -176,14 +216,23 @@ fn write(
         options.sources_from.clone(),
         objects::build_time(&inputs.binaries),
     );
-    let how = read::How {
-        llvm: &options.llvm.search()?,
-        host,
-        allow_sampled: options.allow_sampled,
-    };
     let mut notes = Notes::default();
-    let mut contents = read::read(inputs, how, &mut notes, console)?;
     let select = options.select.select()?;
+    // The sources of kernels that are not instrumented are not known.
+    let has_all = options.diff.is_none() && options.select.is_empty();
+    let mut contents = match inputs.profiles {
+        None => read::traces_only(&inputs.binaries, &inputs.traces, &mut notes, console)?,
+        Some(profiles) => {
+            let how = read::How {
+                llvm: &options.llvm.search()?,
+                host,
+                allow_sampled: options.allow_sampled,
+                census: has_all,
+            };
+            let (binaries, traces) = (&inputs.binaries, &inputs.traces);
+            read::read(binaries, profiles, traces, how, &mut notes, console)?
+        }
+    };
     let unknown = formula::compute_results(&mut contents.columns, &select, &finder);
     notes.warning_about(formula::UNKNOWN.to_owned(), unknown.into_iter().collect());
     let mut report = model(options, &select, &title, &contents, &finder)?;
@@ -234,20 +283,19 @@ fn model(
     options: &Content,
     select: &select::Select,
     title: &str,
-    contents: &Contents,
+    contents: &build::Contents,
     finder: &Finder,
 ) -> anyhow::Result<Report> {
     let changed = options.diff.as_deref().map(Changed::since).transpose()?;
     let mut report = build::report(
         title,
-        &contents.columns,
-        &contents.traces,
+        contents,
         options.naming,
         select,
         changed.as_ref(),
         |path| finder.find(path),
     );
-    if report.files.is_empty() && changed.is_none() {
+    if report.has_coverage() && report.files.is_empty() && changed.is_none() {
         bail!(
             "no source file is left: --include and --ignore-filename-regex leave out all of them"
         );

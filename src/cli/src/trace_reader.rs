@@ -112,6 +112,8 @@ pub enum Records {
 pub struct Summary {
     /// Parts of the file are damaged.
     pub is_damaged: bool,
+    /// Dispatches that were submitted, but are not in the file. 0 if the counter is damaged.
+    pub dropped: u64,
     pub dispatches: u64,
     pub calls: u64,
     pub copies: u64,
@@ -131,6 +133,7 @@ impl Summary {
     /// Adds the contents of another trace.
     pub fn add(&mut self, other: &Summary) {
         self.is_damaged |= other.is_damaged;
+        self.dropped += other.dropped;
         self.dispatches += other.dispatches;
         self.calls += other.calls;
         self.copies += other.copies;
@@ -410,6 +413,7 @@ pub fn read(
             ));
         }
     }
+    summary.dropped = reader.count(Count::DroppedDispatches).unwrap_or(0);
     summary.is_damaged = problems.is_damaged;
     Ok((trace, summary))
 }

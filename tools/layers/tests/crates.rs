@@ -55,8 +55,10 @@ fn the_command_line() {
         report::model report::objects report::trace
         report::column_data report::counts
         report::decisions report::formula report::xml
-        report::baseline report::build report::lcov
+        report::baseline report::lcov
         report::notes
+        report::census
+        report::build
         report::matching report::plan
         report::read
         report::paths report::text report::output

@@ -1,5 +1,6 @@
 //! Builds the report from the coverage data of its columns and from the trace.
 
+use super::census::{self, Census};
 use super::column_data::ColumnData;
 use super::counts::sum;
 use super::diff::{self, Changed};
@@ -156,19 +157,29 @@ impl FileCounts {
     }
 }
 
+/// What a report is built from.
+pub struct Contents {
+    pub columns: Vec<ColumnData>,
+    pub traces: Vec<Trace>,
+    /// All kernels of the binaries.
+    pub census: Option<Census>,
+}
+
 /// Builds the report. `find` reads a source file. `changed`: only these lines.
 pub fn report(
     title: &str,
-    data: &[ColumnData],
-    traces: &[Trace],
+    contents: &Contents,
     naming: Naming,
     select: &Select,
     changed: Option<&Changed>,
     find: impl Fn(&str) -> Source,
 ) -> Report {
+    let (data, traces) = (&contents.columns[..], &contents.traces[..]);
+    let census = contents.census.as_ref();
     let files = files(data, select, changed, naming, find);
     let (functions, definitions) = functions(data, &files, naming);
-    let kernels = kernels(data, &functions, &files, traces, naming);
+    let kernels = kernels(data, &functions, &files, traces, census, naming);
+    let census = census.map(|census| how_many_ran(census, &kernels));
     let mut columns = Vec::new();
     for (index, column) in data.iter().enumerate() {
         columns.push(Column {
@@ -191,7 +202,11 @@ pub fn report(
         device_counts: device_counts(data),
         host: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.host))),
         combined: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.combined))),
-        kernel_coverage: kernel_coverage(&kernels),
+        kernel_coverage: match census {
+            Some(all) if data.is_empty() => all,
+            _ => kernel_coverage(&kernels),
+        },
+        census,
         baseline: None,
         kernels,
         traced: !traces.is_empty(),
@@ -227,12 +242,27 @@ fn trace_totals(trace: &Trace) -> TraceTotals {
 
 /// How many of the instrumented kernels ran.
 fn kernel_coverage(kernels: &[Kernel]) -> Ratio {
-    let counts = kernels.iter().filter_map(|kernel| match kernel.state {
+    let instrumented = kernels.iter().filter(|kernel| kernel.function.is_some());
+    let counts = instrumented.filter_map(|kernel| match kernel.state {
         KernelState::Covered | KernelState::NotInTrace => Some(1),
         KernelState::NeverRan | KernelState::NotCounted => Some(0),
-        KernelState::NotInstrumented | KernelState::Runtime | KernelState::Ambiguous => None,
+        _ => None,
     });
     Ratio::of(counts)
+}
+
+/// How many of the binaries' kernels ran. Those without code for the GPUs of the run are not included.
+fn how_many_ran(census: &Census, kernels: &[Kernel]) -> Ratio {
+    let mut ran: BTreeMap<&str, bool> = BTreeMap::new();
+    for kernel in kernels
+        .iter()
+        .filter(|kernel| kernel.state != KernelState::OtherGpu)
+    {
+        if census.find(&kernel.symbol).is_some() {
+            *ran.entry(&kernel.symbol).or_default() |= kernel.state != KernelState::NeverRan;
+        }
+    }
+    Ratio::of(ran.into_values().map(u64::from))
 }
 
 fn files(
@@ -546,6 +576,7 @@ fn kernels(
     functions: &[FunctionCoverage],
     files: &[File],
     traces: &[Trace],
+    census: Option<&Census>,
     naming: Naming,
 ) -> Vec<Kernel> {
     // Kernels that exist only on architectures that did not run are left out.
@@ -576,22 +607,42 @@ fn kernels(
             }
         }
     }
-    let symbols = counted.keys().chain(traced.keys());
-    let symbols: BTreeSet<&str> = symbols.copied().collect();
+    let symbols = counted.keys().chain(traced.keys()).copied();
+    let in_binaries = census.iter().flat_map(|census| census.symbols());
+    let symbols: BTreeSet<&str> = symbols.chain(in_binaries).collect();
     let mut kernels = Vec::new();
+    let no_calls = OwnCalls::new();
     for symbol in symbols {
         let own = counted.remove(symbol).unwrap_or_default();
         let traced = traced.remove(symbol).unwrap_or_default();
         let calls = Calls::assign(&own, functions, &traced);
+        let is_for_gpu = census.and_then(|census| census.find(symbol));
         let kernel = |function, own| {
             let name = naming.shown(symbol);
             kernel(symbol, name, function, functions, traces.len(), own)
         };
+        if own.is_empty() && traced.is_empty() {
+            kernels.push(Kernel {
+                state: match is_for_gpu {
+                    Some(false) => KernelState::OtherGpu,
+                    _ => KernelState::NeverRan,
+                },
+                template: Some(naming.without_arguments(symbol)),
+                ..kernel(None, Some(&no_calls))
+            });
+        }
         for (&index, own) in own.iter().zip(&calls.own) {
             kernels.push(kernel(Some(index), own.as_ref()));
         }
         if !calls.others.is_empty() {
-            kernels.push(kernel(None, Some(&calls.others)));
+            let mut others = kernel(None, Some(&calls.others));
+            if data.is_empty() && others.state != KernelState::Runtime {
+                others.state = match is_for_gpu {
+                    Some(_) => KernelState::Ran,
+                    None => KernelState::NotInBinaries,
+                };
+            }
+            kernels.push(others);
         }
         if !calls.ambiguous.is_empty() {
             kernels.push(Kernel {
@@ -614,7 +665,12 @@ fn kernels(
             total => u128::from(time) * u128::from(own.missed()) / u128::from(total),
         };
         (
-            kernel.state == KernelState::Runtime,
+            match kernel.state {
+                KernelState::NeverRan if kernel.function.is_none() => 1,
+                KernelState::Runtime => 2,
+                KernelState::OtherGpu => 3,
+                _ => 0,
+            },
             Reverse(missed),
             Reverse(time),
             Reverse(own.missed()),
@@ -779,7 +835,7 @@ fn kernel(
     let has_calls = own().next().is_some();
     let count = function.and_then(|function| functions[function].count);
     let state = match count {
-        None if symbol.starts_with("__amd_rocclr_") => KernelState::Runtime,
+        None if symbol.starts_with(census::RUNTIME) => KernelState::Runtime,
         None => KernelState::NotInstrumented,
         Some(0) if !has_calls => KernelState::NeverRan,
         Some(0) => KernelState::NotCounted,
@@ -796,6 +852,7 @@ fn kernel(
         time: is_known.then_some(all.time),
         by_trace: by_trace.collect(),
         architectures: all.architectures,
+        template: None,
     }
 }
 
@@ -871,6 +928,90 @@ mod tests {
                 "{kernels:?} {traced:?}"
             );
         }
+    }
+
+    /// The symbols and states of the kernels, and how many of the binaries' kernels ran.
+    fn states(columns: Vec<ColumnData>, traced: &[(&str, u64)]) -> (String, Ratio, Ratio) {
+        let calls = |&(symbol, calls): &(&str, u64)| {
+            let own = Dispatches {
+                calls,
+                time: calls,
+                ..Dispatches::default()
+            };
+            (symbol.to_owned(), BTreeMap::from([(None, own)]))
+        };
+        let trace = Trace {
+            kernels: traced.iter().map(calls).collect(),
+            ..Trace::default()
+        };
+        let in_binaries = [
+            ("one", true),
+            ("two", true),
+            ("never", true),
+            ("gfx9", false),
+        ];
+        let contents = Contents {
+            columns,
+            traces: vec![trace],
+            census: Some(Census::of_kernels(&in_binaries)),
+        };
+        let naming = Naming::default();
+        let report = report("", &contents, naming, &Select::default(), None, source);
+        let kernels = report.kernels.iter();
+        let shown = kernels.map(|kernel| format!("{} {:?}", kernel.symbol, kernel.state));
+        let shown: Vec<String> = shown.collect();
+        (
+            shown.join(", "),
+            report.census.unwrap(),
+            report.kernel_coverage,
+        )
+    }
+
+    fn source(path: &str) -> Source {
+        Source {
+            location: path.to_owned(),
+            read_from: None,
+            missing: None,
+            outside: false,
+            changed_since: false,
+            text: None,
+        }
+    }
+
+    #[test]
+    fn a_trace_has_some_of_the_kernels_of_the_binaries() {
+        let ratio = |covered, total| Ratio { covered, total };
+        let traced = [
+            ("one", 3),
+            ("two", 2),
+            ("jit", 1),
+            ("__amd_rocclr_copyBuffer", 9),
+        ];
+        let (shown, census, coverage) = states(Vec::new(), &traced);
+        assert_eq!(
+            shown,
+            "one Ran, two Ran, jit NotInBinaries, never NeverRan, __amd_rocclr_copyBuffer Runtime, gfx9 OtherGpu"
+        );
+        assert_eq!((census, coverage), (ratio(2, 3), ratio(2, 3)));
+        // A kernel without code for the GPU ran nevertheless: its code was compiled while the program ran.
+        let (shown, census, _) = states(Vec::new(), &[("gfx9", 1)]);
+        assert!(shown.starts_with("gfx9 Ran, never NeverRan"), "{shown}");
+        assert_eq!(census, ratio(1, 4));
+        // Of instrumented kernels, the counts decide.
+        let column = ColumnData {
+            name: "gfx1100".into(),
+            ran: true,
+            objects: 1,
+            kernels: BTreeSet::from(["one".to_owned()]),
+            functions: vec![deciding("one", 5, [Some(false), None])],
+            ..ColumnData::default()
+        };
+        let (shown, census, coverage) = states(vec![column], &traced[1..]);
+        assert_eq!(
+            shown,
+            "two NotInstrumented, jit NotInstrumented, one NotInTrace, never NeverRan, __amd_rocclr_copyBuffer Runtime, gfx9 OtherGpu"
+        );
+        assert_eq!((census, coverage), (ratio(2, 3), ratio(1, 1)));
     }
 
     /// A function at a position with a decision, of which one vector is false and one true.

@@ -93,15 +93,12 @@ fn report(bytes: &[u8]) -> Report {
     };
     let title = texts.first().copied().unwrap_or_default();
     let naming = Naming::default();
-    let report = build::report(
-        title,
-        &[column],
-        &[],
-        naming,
-        &Select::default(),
-        None,
-        source,
-    );
+    let contents = build::Contents {
+        columns: vec![column],
+        traces: Vec::new(),
+        census: None,
+    };
+    let report = build::report(title, &contents, naming, &Select::default(), None, source);
     let _ = names::refused();
     report
 }

@@ -1,6 +1,7 @@
 //! The report as HTML pages, which need no server, network or fonts. Tables can be sorted if scripts are enabled. maud
 //! escapes all text that comes from files and programs.
 
+mod census;
 mod decision;
 mod functions;
 mod list;
@@ -34,6 +35,9 @@ pub fn write(report: &Report, dir: &Path) -> io::Result<()> {
         origin,
         dir,
     };
+    if !report.has_coverage() {
+        return pages.write_census();
+    }
     let sources = pages.write_sources()?;
     pages.write_functions(&sources)?;
     pages.write_index(&sources)
@@ -42,21 +46,17 @@ pub fn write(report: &Report, dir: &Path) -> io::Result<()> {
 impl Pages<'_> {
     fn write_index(&self, sources: &Sources) -> io::Result<()> {
         let report = self.report;
-        let in_state = |states: &[KernelState]| -> Vec<&Kernel> {
-            let kernels = report.kernels.iter();
-            kernels
-                .filter(|kernel| states.contains(&kernel.state))
-                .collect()
-        };
-        let ran = in_state(&[
+        let ran = self.in_states(&[
             KernelState::Covered,
             KernelState::NotInTrace,
             KernelState::NotCounted,
             KernelState::Ambiguous,
         ]);
-        let not_instrumented = in_state(&[KernelState::NotInstrumented, KernelState::Runtime]);
-        let never_ran = in_state(&[KernelState::NeverRan]);
-        let title = format!("Coverage of {}", report.title);
+        let not_instrumented =
+            self.in_states(&[KernelState::NotInstrumented, KernelState::Runtime]);
+        let mut never_ran = self.in_states(&[KernelState::NeverRan]);
+        never_ran.retain(|kernel| kernel.function.is_some());
+        let title = report.heading();
         let body = html! {
             h1 { (title) }
             @if !report.notes.is_empty() { (notes(&report.notes)) }
@@ -65,7 +65,7 @@ impl Pages<'_> {
                 (card("Branches", report.device.branches, report.host.map(|host| host.branches)))
                 (card("Functions", report.device.functions, report.host.map(|host| host.functions)))
                 @if report.has_decisions { (card("MC/DC", report.device.mcdc, report.host.map(|host| host.mcdc))) }
-                (self.kernel_card(ran.iter().filter(|own| own.state != KernelState::Ambiguous).count(), in_state(&[KernelState::NotInstrumented]).len(), never_ran.len()))
+                (self.kernel_card(ran.iter().filter(|own| own.state != KernelState::Ambiguous).count(), self.in_states(&[KernelState::NotInstrumented]).len(), never_ran.len()))
             }
             @if let Some(baseline) = &report.baseline { (self.changes(baseline, sources)?) }
             @if report.columns.len() > 1 { (self.columns()) }
@@ -87,7 +87,7 @@ impl Pages<'_> {
                 section id="not-instrumented" {
                     h2 { "Ran, but not instrumented" }
                     p.hint { "These kernels are in the trace, but their code has no coverage mapping. To include them, compile them with the flags of " code { "devprof flags --coverage" } ". Kernels that are part of HIP fill and copy memory." }
-                    (self.not_instrumented(&not_instrumented)?)
+                    (self.traced("not-instrumented.html", "Kernels that ran and are not instrumented", &not_instrumented)?)
                 }
             }
             @if !never_ran.is_empty() {
@@ -96,6 +96,7 @@ impl Pages<'_> {
                     (self.never_ran(&never_ran, sources)?)
                 }
             }
+            (self.never_ran_in_binaries()?)
             section id="files" {
                 h2 { "Files" }
                 (self.files()?)
@@ -273,24 +274,6 @@ impl Pages<'_> {
         });
         let list = List::sorted("Kernels that ran", head(&headings), rows);
         self.part("kernels.html", &html! {}, &list)
-    }
-
-    fn not_instrumented(&self, kernels: &[&Kernel]) -> io::Result<Markup> {
-        let max = longest(kernels);
-        let rows = kernels.iter().map(|kernel| {
-            html! {
-                tr {
-                    th scope="row" {
-                        (function_name(&kernel.name, None))
-                        @if kernel.state == KernelState::Runtime { " " span.tag { "part of HIP" } }
-                    }
-                    (calls(kernel)) (time(kernel, max))
-                }
-            }
-        });
-        let caption = "Kernels that ran and are not instrumented";
-        let list = List::sorted(caption, head(&["Kernel", "#Calls", "#Total time"]), rows);
-        self.part("not-instrumented.html", &html! {}, &list)
     }
 
     fn never_ran(&self, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 
 pub struct Inputs {
     pub binaries: Vec<PathBuf>,
-    pub profiles: Found,
+    /// `None`: the report is only of traces.
+    pub profiles: Option<Found>,
     pub traces: Vec<PathBuf>,
 }
 
@@ -29,6 +30,14 @@ impl Inputs {
         traces: &[PathBuf],
     ) -> anyhow::Result<Inputs> {
         check_binaries(binaries)?;
+        let traces = traces::expand(traces)?;
+        if profiles.is_empty() {
+            return Ok(Inputs {
+                binaries: binaries.to_owned(),
+                profiles: None,
+                traces,
+            });
+        }
         let profiles = merge::expand(profiles)?;
         let dirs = merge::directories(&profiles.files);
         let mut saved = saved_code(&dirs)?;
@@ -40,12 +49,12 @@ impl Inputs {
         binaries.extend(saved);
         Ok(Inputs {
             binaries,
-            traces: traces::expand(traces)?,
-            profiles,
+            profiles: Some(profiles),
+            traces,
         })
     }
 
-    /// The title of the report: the names of the binaries.
+    /// The title of the report: the names of the binaries, or else of the traces.
     pub fn title(&self) -> String {
         let name = |path: &PathBuf| {
             path.file_name()
@@ -53,7 +62,11 @@ impl Inputs {
                 .to_string_lossy()
                 .into_owned()
         };
-        match &self.binaries[..] {
+        let named = match &self.binaries[..] {
+            [] => &self.traces,
+            _ => &self.binaries,
+        };
+        match &named[..] {
             [one] => name(one),
             [one, two] => format!("{} and {}", name(one), name(two)),
             [one, rest @ ..] => format!("{} and {} more", name(one), rest.len()),

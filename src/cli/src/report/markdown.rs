@@ -1,8 +1,9 @@
 //! The report as Markdown, for the summary of a CI job.
 
 use super::model::{FunctionCoverage, KernelState, Ratio, Report, Totals};
-use super::text;
+use super::text::{self, Row};
 use crate::console::Severity;
+use crate::readable;
 use std::fmt::Write as _;
 
 /// The maximum number of rows of a table. CI services limit the size of summaries.
@@ -10,7 +11,7 @@ const MAX_ROWS: usize = 500;
 
 /// `failures` are messages about thresholds.
 pub fn report(report: &Report, failures: &[String]) -> String {
-    let mut out = format!("## Coverage of {}\n\n", plain(&report.title));
+    let mut out = format!("## {}\n\n", plain(&report.heading()));
     for failure in failures {
         let _ = writeln!(out, "- ❌ {}", plain(failure));
     }
@@ -23,6 +24,13 @@ pub fn report(report: &Report, failures: &[String]) -> String {
     }
     if !out.ends_with("\n\n") {
         out.push('\n');
+    }
+    if let Some(census) = text::census(report) {
+        let _ = writeln!(out, "{census}.\n");
+    }
+    if !report.has_coverage() {
+        traced_kernels(report, &mut out);
+        return out;
     }
     let has_mcdc = report.has_decisions;
     out += &head("", &["Lines", "Branches", "Functions", "Kernels"], has_mcdc);
@@ -61,19 +69,37 @@ pub fn report(report: &Report, failures: &[String]) -> String {
     let columns = head("File", &["Lines", "Branches", "Functions"], has_mcdc);
     details(&mut out, "Files", &columns, &files);
     let mut kernels = Vec::new();
-    let all = report.kernels.iter();
-    for kernel in all.filter(|kernel| kernel.state != KernelState::Runtime) {
+    for Row { kernel, name } in rows(report) {
         let function = kernel.function.map(|function| &report.functions[function]);
         let of = |which: fn(&FunctionCoverage) -> Ratio| function.map(which).unwrap_or_default();
         let [lines, branches] = [ratio(of(|own| own.lines)), ratio(of(|own| own.branches))];
         let mcdc = mcdc(has_mcdc, of(|own| own.mcdc));
-        let name = code(&kernel.name);
-        let remark = text::remark(kernel).trim();
+        let name = code(&name);
+        let remark = text::remark(kernel, true).trim();
         kernels.push(format!("| {name} {remark} | {lines} | {branches} |{mcdc}"));
     }
     let columns = head("Kernel", &["Lines", "Branches"], has_mcdc);
     details(&mut out, "Kernels", &columns, &kernels);
     out
+}
+
+/// The kernels of a report without profiles.
+fn traced_kernels(report: &Report, out: &mut String) {
+    let row = |row: Row| {
+        let remark = text::remark(row.kernel, false).trim();
+        let [calls, time] = [row.kernel.calls, row.kernel.time].map(Option::unwrap_or_default);
+        let (name, time) = (code(&row.name), readable::time(time));
+        format!("| {name} {remark} | {calls} | {time} |")
+    };
+    let kernels: Vec<String> = rows(report).map(row).collect();
+    let head = head("Kernel", &["Calls", "Time"], false);
+    details(out, "Kernels", &head, &kernels);
+}
+
+/// The rows of the table of kernels, without those of AMD's runtime.
+fn rows(report: &Report) -> impl Iterator<Item = Row<'_>> {
+    let rows = text::rows(report).into_iter();
+    rows.filter(|row| row.kernel.state != KernelState::Runtime)
 }
 
 /// The heading of a table: names, and then numbers, of which the last is MC/DC if the code has decisions.

@@ -36,12 +36,16 @@ pub struct Report {
     pub host: Option<Totals>,
     /// All architectures that ran and the host together, if the host is included.
     pub combined: Option<Totals>,
-    /// How many of the instrumented kernels ran.
+    /// How many of the instrumented kernels ran, or without profiles the same as `census`.
     pub kernel_coverage: Ratio,
+    /// How many of all kernels in the binaries ran, instrumented or not, of those with code for the GPUs of the run. `None` without a
+    /// trace, and if only some source files or lines are included.
+    pub census: Option<Ratio>,
     /// The changes since an earlier report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Comparison>,
-    /// Sorted by time spent and coverage missing, most first; kernels of AMD's runtime are last.
+    /// Sorted by time spent and coverage missing, most first. Last are those that are not instrumented and never ran, of AMD's runtime,
+    /// and for other GPUs.
     pub kernels: Vec<Kernel>,
     /// Whether there is a trace, so that calls and times of kernels are known.
     pub traced: bool,
@@ -157,7 +161,7 @@ pub struct TracedCalls {
     pub time: u64,
 }
 
-/// A kernel in the trace or in an instrumented code object.
+/// A kernel in the trace, in an instrumented code object, or, if there is a trace, in another code object of the binaries.
 #[derive(Serialize, JsonSchema)]
 pub struct Kernel {
     pub name: String,
@@ -173,6 +177,9 @@ pub struct Kernel {
     pub time: Option<u64>,
     /// The architectures on which it ran, according to the trace.
     pub architectures: BTreeSet<String>,
+    /// Of a kernel that is not instrumented and never ran: its name without the arguments of templates.
+    #[serde(skip)]
+    pub template: Option<String>,
     /// The same for each trace that has the kernel, if there are several traces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_trace: Vec<TracedCalls>,
@@ -184,10 +191,17 @@ pub enum KernelState {
     Covered,
     /// In the trace, but its code object has no coverage mapping.
     NotInstrumented,
+    /// In the trace and in the binaries. There are no profiles.
+    Ran,
+    /// In the trace, but in none of the binaries: it is of another library, or was compiled while the program ran. There are no
+    /// profiles.
+    NotInBinaries,
     /// Part of AMD's own runtime (`__amd_rocclr_…`).
     Runtime,
-    /// Its counts are 0, and it is not in the trace.
+    /// It is not in the trace, and its counts are 0 if it is instrumented.
     NeverRan,
+    /// It is not instrumented and never ran, and the binaries have no code of it for the GPUs of the run.
+    OtherGpu,
     /// It has counts, but is not in the trace.
     NotInTrace,
     /// In the trace, but its counts are 0.
@@ -402,6 +416,20 @@ impl Kind {
 }
 
 impl Report {
+    /// Whether there are profiles, and not only traces.
+    pub fn has_coverage(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    pub fn heading(&self) -> String {
+        let what = if self.has_coverage() {
+            "Coverage"
+        } else {
+            "Kernels"
+        };
+        format!("{what} of {}", self.title)
+    }
+
     /// The totals of everything that the report includes.
     pub fn overall(&self) -> Totals {
         self.combined.unwrap_or(self.device)

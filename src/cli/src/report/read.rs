@@ -1,7 +1,8 @@
 //! Reads the inputs: the coverage of each architecture and of the host, and the calls of kernels.
 
+use super::build::Contents;
+use super::census::{self, Census};
 use super::column_data::ColumnData;
-use super::inputs::Inputs;
 use super::notes::{self, Notes};
 use super::objects::{Object, ObjectGroup, Objects};
 use super::plan::ArchProfiles;
@@ -24,11 +25,28 @@ pub struct How<'a> {
     pub host: bool,
     /// Accept code objects that count only some of their blocks.
     pub allow_sampled: bool,
+    /// If there are traces, find all kernels of the binaries.
+    pub census: bool,
 }
 
-pub struct Contents {
-    pub columns: Vec<ColumnData>,
-    pub traces: Vec<Trace>,
+/// Reads the traces, and finds the kernels of the binaries. There are no profiles.
+///
+/// # Errors
+/// There are no kernels.
+pub fn traces_only(
+    binaries: &[PathBuf],
+    traces: &[PathBuf],
+    notes: &mut Notes,
+    console: &mut Console,
+) -> anyhow::Result<Contents> {
+    let traces = read_traces(traces, notes, console)?;
+    let census = Census::read(binaries, &traces, notes)?;
+    census::add_losses(&traces, notes);
+    Ok(Contents {
+        columns: Vec::new(),
+        traces,
+        census: Some(census),
+    })
 }
 
 /// Reads the inputs with LLVM's tools, and adds notes about everything that is missing.
@@ -36,7 +54,9 @@ pub struct Contents {
 /// # Errors
 /// There are no counts, or they are not of the binaries.
 pub fn read(
-    inputs: Inputs,
+    binaries: &[PathBuf],
+    profiles: Found,
+    traces: &[PathBuf],
     how: How,
     notes: &mut Notes,
     console: &mut Console,
@@ -48,19 +68,11 @@ pub fn read(
             let parent = std::env::temp_dir();
             format!("cannot create a directory in {}", parent.display())
         })?;
-    let binaries = &inputs.binaries;
     let objects = extract(binaries, how.host, &scratch.path().join("objects"), notes)?;
     let hosts: Vec<Object> = binaries.iter().map(|path| Object::host(path)).collect();
-    let dirs = merge::directories(&inputs.profiles.files);
-    let profiles = Profiles::merge(
-        inputs.profiles,
-        &hosts,
-        how.llvm,
-        scratch.path(),
-        notes,
-        console,
-    )?;
-    let mut traces = traces(&inputs.traces, notes, console)?;
+    let dirs = merge::directories(&profiles.files);
+    let profiles = Profiles::merge(profiles, &hosts, how.llvm, scratch.path(), notes, console)?;
+    let mut traces = read_traces(traces, notes, console)?;
     let hosts = if how.host { &hosts[..] } else { &[] };
     let groups = plan::groups(&objects, hosts, &profiles.by_arch, notes)?;
     if let Some(tool) = &profiles.tool {
@@ -71,12 +83,20 @@ pub fn read(
     }
     let columns = columns(&groups, &profiles.llvm_cov)?;
     check_traces(&mut traces, &columns, notes);
+    let census = (how.census && !traces.is_empty()).then(|| Census::of_binaries(binaries, &traces));
+    if census.is_some() {
+        census::add_losses(&traces, notes);
+    }
     for column in &columns {
         notes.problems(column);
         notes.not_run(column);
     }
     notes.sampled(&groups);
-    Ok(Contents { columns, traces })
+    Ok(Contents {
+        columns,
+        traces,
+        census,
+    })
 }
 
 /// Extracts the code objects with a coverage mapping to a directory.
@@ -177,7 +197,7 @@ fn llvm_cov(llvm: &Llvm, merged: &merge::Merged) -> anyhow::Result<Tool> {
     Ok(newest)
 }
 
-fn traces(
+fn read_traces(
     paths: &[PathBuf],
     notes: &mut Notes,
     console: &mut Console,

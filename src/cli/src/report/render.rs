@@ -56,6 +56,20 @@ impl Format {
         }
     }
 
+    /// Whether it has nothing but lines and what is in them.
+    pub fn is_of_lines(&self) -> bool {
+        !matches!(
+            self,
+            Format::Text | Format::Html | Format::Json | Format::Markdown
+        )
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     /// The name of its file in the directory of a report. `None` if it has several files.
     fn file_name(self) -> Option<&'static str> {
         match self {
@@ -141,11 +155,15 @@ impl Target<'_> {
         }
     }
 
-    pub fn has(&self, format: Format) -> bool {
+    pub fn formats(&self) -> BTreeSet<Format> {
         match self {
-            Target::Stdout(own) | Target::File(own, _) => *own == format,
-            Target::Directory(formats, _) => formats.contains(&format),
+            Target::Stdout(own) | Target::File(own, _) => BTreeSet::from([*own]),
+            Target::Directory(formats, _) => formats.clone(),
         }
+    }
+
+    pub fn has(&self, format: Format) -> bool {
+        self.formats().contains(&format)
     }
 }
 

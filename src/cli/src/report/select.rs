@@ -28,6 +28,10 @@ pub struct Select<'a> {
 }
 
 impl Options {
+    pub fn is_empty(&self) -> bool {
+        self.include.is_empty() && self.ignore_filename_regex.is_empty()
+    }
+
     pub fn select(&self) -> anyhow::Result<Select<'_>> {
         let mut included = Vec::new();
         for pattern in &self.include {

@@ -6,7 +6,8 @@ use super::model::{Change, Comparison, Kernel, KernelState, Ratio, Report, Total
 use crate::readable;
 use crate::table::Table;
 use clap::Args;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -24,6 +25,12 @@ pub struct Options {
     summary_only: bool,
 }
 
+impl Options {
+    pub fn is_about_lines(&self) -> bool {
+        self.show_missing_lines || self.show_missing_conditions
+    }
+}
+
 /// The path of the report, and the totals.
 pub fn totals(path: &Path, report: &Report) -> String {
     let totals = report.overall();
@@ -31,8 +38,11 @@ pub fn totals(path: &Path, report: &Report) -> String {
         ("lines", totals.lines),
         ("branches", totals.branches),
         ("functions", totals.functions),
-        ("kernels", report.kernel_coverage),
     ];
+    if !report.has_coverage() {
+        each.clear();
+    }
+    each.push(("kernels", report.kernel_coverage));
     if report.has_decisions {
         each.push(("MC/DC", totals.mcdc));
     }
@@ -55,12 +65,23 @@ pub fn report(report: &Report, options: Options) -> String {
     if !report.notes.is_empty() {
         text.push('\n');
     }
-    if options.summary_only {
-        return text + &files(report, false);
+    if !options.summary_only {
+        text += &kernels(report);
+        text.push('\n');
     }
-    text += &kernels(report);
-    text.push('\n');
-    text += &files(report, true);
+    if let Some(census) = census(report) {
+        text += &(census + "\n");
+    }
+    if !report.has_coverage() {
+        return text + &traces(report);
+    }
+    if report.census.is_some() {
+        text.push('\n');
+    }
+    text += &files(report, !options.summary_only);
+    if options.summary_only {
+        return text;
+    }
     if options.show_missing_lines {
         text.push('\n');
         text += &missing_lines(report);
@@ -69,10 +90,7 @@ pub fn report(report: &Report, options: Options) -> String {
         text.push('\n');
         text += &decisions::missing(report);
     }
-    if report.traces.len() > 1 {
-        text.push('\n');
-        text += &traces(report);
-    }
+    text += &traces(report);
     if let Some(baseline) = &report.baseline {
         text.push('\n');
         text += &changes(baseline, &str::to_owned);
@@ -80,7 +98,32 @@ pub fn report(report: &Report, options: Options) -> String {
     text
 }
 
+/// How many of the binaries' kernels ran, if it is known.
+pub fn census(report: &Report) -> Option<String> {
+    let Ratio { covered, total } = report.census?;
+    let covered = readable::grouped(covered.into(), ',');
+    let kernels = readable::plural(total as usize, "kernel");
+    let states = report.kernels.iter().map(|kernel| kernel.state);
+    let others = states
+        .filter(|state| *state == KernelState::OtherGpu)
+        .count();
+    let others = match others {
+        0 => String::new(),
+        _ => format!(
+            "; {} only for other GPUs",
+            readable::plural(others, "kernel")
+        ),
+    };
+    Some(format!(
+        "{covered} of {kernels} of the binaries ran{others}"
+    ))
+}
+
+/// The traces, if there are several.
 fn traces(report: &Report) -> String {
+    if report.traces.len() < 2 {
+        return String::new();
+    }
     let mut table = Table::new(&["Calls", "Time", "Process", "Trace"], &[3]);
     for trace in &report.traces {
         table.row([
@@ -90,7 +133,7 @@ fn traces(report: &Report) -> String {
             trace.path.clone(),
         ]);
     }
-    table.text(false)
+    format!("\n{}", table.text(false))
 }
 
 /// The differences from an earlier report. `name` formats paths and names.
@@ -147,7 +190,10 @@ pub fn points(change: &Change) -> String {
 }
 
 fn kernels(report: &Report) -> String {
-    let mut headings = vec!["Lines", "", "Branches", ""];
+    let mut headings = Vec::new();
+    if report.has_coverage() {
+        headings.extend(["Lines", "", "Branches", ""]);
+    }
     if report.has_decisions {
         headings.extend(["MC/DC", ""]);
     }
@@ -157,11 +203,13 @@ fn kernels(report: &Report) -> String {
     headings.push("Kernel");
     let last = [headings.len() - 1];
     let mut table = Table::new(&headings, &last);
-    for kernel in &report.kernels {
+    for Row { kernel, name } in rows(report) {
         let function = kernel.function.map(|function| &report.functions[function]);
         let mut row = Vec::new();
-        row.extend(ratio(function.map(|function| function.lines)));
-        row.extend(ratio(function.map(|function| function.branches)));
+        if report.has_coverage() {
+            row.extend(ratio(function.map(|function| function.lines)));
+            row.extend(ratio(function.map(|function| function.branches)));
+        }
         if report.has_decisions {
             row.extend(ratio(function.map(|function| function.mcdc)));
         }
@@ -170,17 +218,59 @@ fn kernels(report: &Report) -> String {
             let time = kernel.time.map(readable::time);
             row.extend([calls, time].map(|cell| cell.unwrap_or("–".to_owned())));
         }
-        row.push(format!("{}{}", kernel.name, remark(kernel)));
+        row.push(format!("{name}{}", remark(kernel, report.has_coverage())));
         table.row(row);
     }
     table.text(false)
 }
 
-pub fn remark(kernel: &Kernel) -> &'static str {
+/// A row of the table of kernels.
+pub struct Row<'a> {
+    /// The kernel, or the first of several.
+    pub kernel: &'a Kernel,
+    pub name: Cow<'a, str>,
+}
+
+/// The kernels, without those for other GPUs. The instances of a template that are not instrumented and never ran are one row.
+pub fn rows<'a>(report: &'a Report) -> Vec<Row<'a>> {
+    let mut instances: HashMap<&str, usize> = HashMap::new();
+    let of_gpu = report.kernels.iter();
+    let of_gpu = of_gpu.filter(|kernel| kernel.state != KernelState::OtherGpu);
+    for template in of_gpu
+        .clone()
+        .filter_map(|kernel| kernel.template.as_deref())
+    {
+        *instances.entry(template).or_default() += 1;
+    }
+    let row = |kernel: &'a Kernel| {
+        let template = kernel.template.as_deref();
+        let Some((template, number)) = template.and_then(|own| instances.remove_entry(own)) else {
+            // A row has all instances.
+            return template.is_none().then(|| Row {
+                kernel,
+                name: (&*kernel.name).into(),
+            });
+        };
+        let name = match number {
+            1 => (&*kernel.name).into(),
+            _ => format!("{template} ({number} instances)").into(),
+        };
+        Some(Row { kernel, name })
+    };
+    of_gpu.filter_map(row).collect()
+}
+
+/// `has_coverage`: of the report.
+pub fn remark(kernel: &Kernel, has_coverage: bool) -> &'static str {
     match kernel.state {
-        KernelState::Covered | KernelState::Ambiguous => "",
+        KernelState::Covered | KernelState::Ambiguous | KernelState::Ran => "",
+        KernelState::NotInBinaries => "  (in none of the binaries)",
+        KernelState::OtherGpu => "  (only for other GPUs)",
         KernelState::NotInstrumented => "  (not instrumented)",
         KernelState::Runtime => "  (part of HIP)",
+        KernelState::NeverRan if has_coverage && kernel.function.is_none() => {
+            "  (not instrumented, never ran)"
+        }
         KernelState::NeverRan => "  (never ran)",
         KernelState::NotInTrace => "  (not in the trace)",
         KernelState::NotCounted => "  (no counts)",

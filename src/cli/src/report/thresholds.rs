@@ -16,7 +16,7 @@ pub struct Options {
     /// Exit with status 4 if less than N percent of the branches were taken
     #[arg(long, value_name = "N", value_parser = percentage)]
     fail_under_branches: Option<f64>,
-    /// Exit with status 4 if less than N percent of the instrumented kernels ran
+    /// Exit with status 4 if less than N percent of the instrumented kernels ran, or without profiles of all kernels
     #[arg(long, value_name = "N", value_parser = percentage)]
     fail_under_kernels: Option<f64>,
     /// Exit with status 4 if the effect of less than N percent of the conditions was shown (MC/DC)
@@ -32,6 +32,18 @@ fn percentage(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
+    /// The option of a threshold that needs profiles, if one is given.
+    pub fn of_lines(&self) -> Option<&'static str> {
+        let each = [
+            ("--fail-under-lines", self.fail_under_lines),
+            ("--fail-under-functions", self.fail_under_functions),
+            ("--fail-under-branches", self.fail_under_branches),
+            ("--fail-under-mcdc", self.fail_under_mcdc),
+        ];
+        let mut each = each.into_iter();
+        each.find_map(|(option, value)| value.map(|_| option))
+    }
+
     /// Messages about the thresholds that the report does not reach. With `--host`, they apply to the sum of device and
     /// host.
     pub fn failures(&self, report: &Report) -> Vec<String> {
@@ -43,16 +55,21 @@ impl Options {
             ("kernels", report.kernel_coverage, self.fail_under_kernels),
         ];
         let checks = checks.into_iter();
-        let failures =
-            checks.filter_map(|(option, ratio, threshold)| failure(option, ratio, threshold?));
+        let failures = checks.filter_map(|(option, ratio, threshold)| {
+            failure(option, ratio, threshold?, report.has_coverage())
+        });
         let mcdc = self.fail_under_mcdc;
         let mcdc = mcdc.and_then(|threshold| mcdc_failure(report.has_decisions, totals, threshold));
         failures.chain(mcdc).collect()
     }
 }
 
-fn failure(option: &str, ratio: Ratio, threshold: f64) -> Option<String> {
-    let what = option.replace("kernels", "instrumented kernels");
+/// `has_coverage`: there are profiles, so only instrumented kernels are included.
+fn failure(option: &str, ratio: Ratio, threshold: f64, has_coverage: bool) -> Option<String> {
+    let what = match option {
+        "kernels" if has_coverage => "instrumented kernels",
+        other => other,
+    };
     if ratio.total > 0 {
         return below(option, ratio, threshold, &format!("of the {what} ran"));
     }
@@ -117,7 +134,7 @@ mod tests {
     fn a_threshold_is_compared_with_the_exact_percentage() {
         let check = |covered, total, threshold| {
             let ratio = Ratio { covered, total };
-            failure("lines", ratio, threshold)
+            failure("lines", ratio, threshold, true)
         };
         assert_eq!(check(18, 19, 94.7), None);
         assert_eq!(
@@ -130,7 +147,26 @@ mod tests {
         assert_eq!(check(7, 7, 100.0), None);
         assert!(check(9999, 10000, 100.0).unwrap().contains("99.9 %"));
         assert!(check(0, 0, 0.0).unwrap().contains("no lines"));
-        assert_eq!(failure("branches", Ratio::default(), 100.0), None);
+        assert_eq!(failure("branches", Ratio::default(), 100.0, true), None);
+    }
+
+    #[test]
+    fn kernels_are_instrumented_only_if_there_are_profiles() {
+        let check = |covered, total, has_coverage| {
+            let ratio = Ratio { covered, total };
+            failure("kernels", ratio, 75.0, has_coverage)
+        };
+        assert_eq!(check(3, 4, false), None);
+        assert_eq!(
+            check(2, 4, false).unwrap(),
+            "50.0 % of the kernels ran (2 of 4), but --fail-under-kernels requires 75 %"
+        );
+        assert!(check(2, 4, true).unwrap().contains("instrumented kernels"));
+        assert!(
+            check(0, 0, false)
+                .unwrap()
+                .starts_with("there are no kernels in")
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::summary::{Run, host_profiles, new_profiles, relative};
 use crate::console::Diagnostic;
 use crate::readable::quoted;
-use crate::run_log::device_code;
+use crate::run_log::device_code::{self, DeviceCode};
 use crate::run_log::journal::Journal;
 use crate::triton;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ pub fn commands(run: &Run, journal: &Journal, is_ir_level: bool) -> Vec<Diagnost
         let stats = (!traces.is_empty()).then(|| stats(&traces));
         (Some(of_profiles(run, journal, is_ir_level, &traces)), stats)
     } else if !traces.is_empty() {
-        (Some(stats(&traces)), None)
+        (Some(stats(&traces)), kernels(run, &traces))
     } else {
         let is_uninstrumented = !journal.code.is_empty()
             && journal.lost.is_empty()
@@ -45,6 +45,14 @@ pub fn commands(run: &Run, journal: &Journal, is_ir_level: bool) -> Vec<Diagnost
 
 fn stats(traces: &[String]) -> String {
     format!("devprof stats {}", traces.join(" "))
+}
+
+/// The command that shows the kernels that never ran, if the program has kernels.
+fn kernels(run: &Run, traces: &[String]) -> Option<String> {
+    let has_code = !DeviceCode::find(&BTreeSet::from([&run.program])).is_empty();
+    let program = quoted(&run.program);
+    let traces = traces.iter().map(|trace| format!(" --trace {trace}"));
+    has_code.then(|| format!("devprof report {program}{}", traces.collect::<String>()))
 }
 
 fn of_profiles(run: &Run, journal: &Journal, is_ir_level: bool, traces: &[String]) -> String {

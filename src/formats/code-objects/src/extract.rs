@@ -83,6 +83,7 @@ pub fn extract<'a>(
     let options = Options {
         code: true,
         wanted: Some(&wanted),
+        ..Options::default()
     };
     let mut failed = None;
     for file in files {

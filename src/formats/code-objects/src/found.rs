@@ -15,7 +15,7 @@ pub struct Found {
     pub location: Location,
     pub what: What,
     /// Its bytes, except for the machine code of compressed code objects (see [`crate::Options::code`]). `None` for
-    /// damage, for compressed bundles and for compressed PTX.
+    /// damage, for compressed bundles and for compressed PTX (see [`crate::Options::ptx`]).
     pub bytes: Option<Bytes>,
 }
 

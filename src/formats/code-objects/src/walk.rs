@@ -32,6 +32,8 @@ pub struct Options<'a> {
     pub code: bool,
     /// Skips code objects for other targets.
     pub wanted: Option<Wanted<'a>>,
+    /// Unpacks compressed PTX for these architectures (see [`Ptx::target`]). Otherwise it has no [`Found::bytes`].
+    pub ptx: Option<&'a dyn Fn(&str) -> bool>,
 }
 
 /// Called with everything that is found. It can end the walk.
@@ -594,7 +596,14 @@ impl<'a, 'b> Walk<'a, 'b> {
                     version: format!("{major}.{minor}"),
                     size: packed.map_or(bytes.size(), |packed| packed.unpacked),
                 };
-                let bytes = packed.is_none().then_some(bytes);
+                let bytes = match packed {
+                    None => Some(bytes),
+                    Some(packed) if self.options.ptx.is_some_and(|wanted| wanted(&ptx.target)) => {
+                        self.check_nesting(location)?;
+                        Some(fatbin::unpack(&bytes, packed, &self.budget.unpacked)?)
+                    }
+                    Some(_) => None,
+                };
                 self.found(location, What::Ptx(ptx), bytes)
             }
             (fatbin::Kind::Other(kind), _) => {

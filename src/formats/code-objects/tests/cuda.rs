@@ -50,6 +50,31 @@ fn read(bytes: &[u8], wanted: Option<Wanted>) -> Read {
 }
 
 #[test]
+fn compressed_ptx_is_unpacked_on_request() {
+    let entry = |arch| fat_entry(Fat::Ptx, arch, Compression::Zstd, PTX);
+    let fat = fat_binary(&[entry(80), entry(120)]);
+    let texts = |ptx| {
+        let mut texts = Vec::new();
+        let options = Options {
+            ptx,
+            ..Options::default()
+        };
+        let bytes = Bytes::of_memory(fat.clone());
+        walk_bytes(Path::new("f"), bytes, options, &mut |found| {
+            if let What::Ptx(_) = found.what {
+                let text = found.bytes.map(|own| own.read(0, own.size()).unwrap());
+                texts.push(text);
+            }
+            ControlFlow::Continue(())
+        });
+        texts
+    };
+    assert_eq!(texts(None), [None, None]);
+    let is_old = |target: &str| target == "sm_80";
+    assert_eq!(texts(Some(&is_old)), [Some(PTX.to_vec()), None]);
+}
+
+#[test]
 fn a_cubin_has_kernels_counters_and_a_mapping() {
     let read = read(CUBIN, None);
     assert_eq!(read.damage, [""; 0]);

@@ -84,8 +84,10 @@ impl Pages<'_> {
                             n => a.warnings href=(format!("{index}#notes")) { (n) " warnings" },
                         }
                         a href=(format!("{index}#kernels")) { "Kernels" }
-                        a href=(format!("{index}#files")) { "Files" }
-                        a href=(depth.link("functions.html")) { "Functions" }
+                        @if self.report.has_coverage() {
+                            a href=(format!("{index}#files")) { "Files" }
+                            a href=(depth.link("functions.html")) { "Functions" }
+                        }
                     }
                     main id="main" { (body) (self.footer()) }
                     script { (PreEscaped(SCRIPT)) }
