@@ -24,6 +24,8 @@ pub struct Body {
 #[derive(Debug)]
 pub struct Graph {
     pub blocks: Vec<Body>,
+    /// Control can reach the end of the text, where no instruction ends the function.
+    pub has_open_end: bool,
     dominators: Tree,
     post_dominators: Tree,
 }
@@ -32,7 +34,7 @@ impl Graph {
     /// # Errors
     /// A branch has a target that the function does not define.
     pub fn new(function: &Function) -> Result<Graph, Problem> {
-        let mut blocks = read(function)?;
+        let (mut blocks, has_open_end) = read(function)?;
         let exit = blocks.len();
         let forward = |block: Block| blocks[block].successors.clone();
         let dominators = Tree::new(exit, 0, forward);
@@ -45,6 +47,7 @@ impl Graph {
         let post_dominators = post_dominators(&blocks);
         Ok(Graph {
             blocks,
+            has_open_end,
             dominators,
             post_dominators,
         })
@@ -78,8 +81,8 @@ impl Graph {
     }
 }
 
-/// Reads the blocks and their successors.
-fn read(function: &Function) -> Result<Vec<Body>, Problem> {
+/// Reads the blocks and their successors, and whether control can reach the end of the text.
+fn read(function: &Function) -> Result<(Vec<Body>, bool), Problem> {
     let mut blocks: Vec<Body> = Vec::new();
     // The block that starts after a label. It may be past the last block.
     let mut labels: HashMap<(usize, &str), Block> = HashMap::new();
@@ -137,13 +140,14 @@ fn read(function: &Function) -> Result<Vec<Body>, Problem> {
     if let Some(last) = blocks.last_mut() {
         last.is_exit |= falls_through;
     }
+    let mut has_open_end = falls_through;
     for (block, scope, target) in branches {
         let list = find(function, scope, target, &lists);
         for label in list.copied().unwrap_or(&[target]) {
             let to = find(function, scope, label, &labels);
             match *to.ok_or_else(|| Problem::NoLabel((*label).to_owned()))? {
                 // Only the end of the function follows.
-                to if to == blocks.len() => blocks[block].is_exit = true,
+                to if to == blocks.len() => (blocks[block].is_exit, has_open_end) = (true, true),
                 to => {
                     blocks[block].successors.push(to);
                     // The line of the text before a label is not that of the branches to it.
@@ -158,7 +162,7 @@ fn read(function: &Function) -> Result<Vec<Body>, Problem> {
         block.successors.sort_unstable();
         block.successors.dedup();
     }
-    Ok(blocks)
+    Ok((blocks, has_open_end))
 }
 
 /// Finds a label in a scope, or in those around it.

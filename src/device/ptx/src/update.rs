@@ -43,30 +43,24 @@ pub fn insertions(
 /// The positions of all instructions that end the kernel. `None`: its flags are cleared in the blocks.
 fn ends(function: &Function, graph: &Graph, flags: usize) -> Option<Vec<usize>> {
     let is_entered_once = graph.blocks[0].predecessors.is_empty();
-    if !function.is_kernel || !is_entered_once || !(2..=MOST).contains(&flags) {
+    let is_small = (2..=MOST).contains(&flags);
+    if !function.is_kernel || !is_entered_once || graph.has_open_end || !is_small {
         return None;
     }
     let mut ends = Vec::new();
-    let mut is_complete = false;
     for statement in &function.statements {
-        is_complete = false;
-        if let Kind::Instruction {
-            is_predicated,
-            operation,
-            ..
-        } = statement.kind
-        {
-            match operation {
-                "call" => return None,
-                "ret" | "exit" => ends.push(statement.at),
-                _ => {}
-            }
-            let is_end = matches!(operation, "ret" | "exit" | "trap" | "bra" | "brx");
-            is_complete = is_end && !is_predicated;
+        match statement.kind {
+            Kind::Instruction {
+                operation: "call", ..
+            } => return None,
+            Kind::Instruction {
+                operation: "ret" | "exit",
+                ..
+            } => ends.push(statement.at),
+            _ => {}
         }
     }
-    // Otherwise, control reaches the end of the text.
-    (is_complete && ends.len() * flags.div_ceil(FLAGS) <= MOST_WORDS).then_some(ends)
+    (ends.len() * flags.div_ceil(FLAGS) <= MOST_WORDS).then_some(ends)
 }
 
 /// A thread's registers: the first `flags` bits are those of the flags.
@@ -190,8 +184,8 @@ mod tests {
             ),
             "ewewew"
         );
-        // The last block ends the kernel, or does not end.
-        for last in ["trap;", "L: bra L;"] {
+        // The last block ends the kernel, or does not end. A label that no branch has follows (LLVM).
+        for last in ["trap;", "L: bra L;", "bra L; c; L: trap; end: .loc 1 2 1\n"] {
             let body = format!("a; @p ret; .loc 1 1 1\nb; {last}");
             assert_eq!(inserted(".entry", &body), "ewe");
         }
@@ -209,7 +203,10 @@ mod tests {
             inserted(".entry", &format!("L: c; @r bra L; {}", body(2))),
             "cc"
         );
-        assert_eq!(inserted(".entry", "a; @p ret; .loc 1 1 1\nb;"), "cc");
+        for last in ["", "@q ret;", "@q bra L; ret; L:"] {
+            let body = format!("a; @p ret; .loc 1 1 1\nb; {last}");
+            assert_eq!(inserted(".entry", &body), "cc", "{last}");
+        }
         assert_eq!(
             inserted(".entry", &format!("{}{}", "@p ret; ".repeat(99), body(9))),
             "c".repeat(10)
