@@ -10,6 +10,7 @@
 #include <cupti_profiler_target.h>
 #include <cupti_sass_metrics.h>
 #include <cupti_target.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,11 @@ static void end(int rounds) {
     if (!is_enabled)
         return;
     is_enabled = 0;
-    cuCtxSynchronize();
+    // The driver is loaded: it has injected this library.
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    CUresult (*synchronize)(void) = driver ? (CUresult(*)(void))dlsym(driver, "cuCtxSynchronize") : NULL;
+    if (!synchronize || synchronize() != CUDA_SUCCESS)
+        fprintf(stderr, "sass_counts: cannot wait for the kernels\n");
     while (rounds-- > 0 && collect() > 0)
         ;
     PARAMS(CUpti_SassMetricsDisable, disable);
