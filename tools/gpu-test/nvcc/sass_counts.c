@@ -24,7 +24,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext context;
 static FILE *out;
 static char *kernels[KERNELS];
-static int launched, wanted, is_enabled, mode;
+static int launched, is_enabled;
+static const char *mode;
 
 static int failed(CUptiResult result, const char *call) {
     if (result != CUPTI_SUCCESS) {
@@ -64,9 +65,15 @@ static int configure(void) {
 }
 
 static void enable(void) {
+    if (strstr(mode, "wait")) {
+        void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        CUresult (*synchronize)(void) = driver ? (CUresult(*)(void))dlsym(driver, "cuCtxSynchronize") : NULL;
+        if (synchronize)
+            synchronize();
+    }
     PARAMS(CUpti_SassMetricsEnable, parameters);
     parameters.ctx = context;
-    parameters.enableLazyPatching = 1;
+    parameters.enableLazyPatching = strstr(mode, "lazy") != NULL;
     is_enabled = !FAILED(cuptiSassMetricsEnable(&parameters));
 }
 
@@ -124,12 +131,18 @@ static void end(int rounds) {
 static void finish(void) {
     if (!out)
         return;
-    end(mode == 'l' ? 64 : 1);
+    end(4096);
     for (int i = 0; i < launched; i++)
         fprintf(out, "# kernel %s\n", kernels[i]);
     fprintf(out, "# kernels %d\n", launched);
     fclose(out);
     out = NULL;
+}
+
+static void start(CUcontext created) {
+    context = created;
+    if (configure())
+        enable();
 }
 
 static int number(const char *name) {
@@ -148,43 +161,36 @@ static void observe(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId 
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
         const CUpti_ResourceData *resource = event;
         if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING && resource->context == context)
-            end(mode == 'l' ? 64 : 1);
+            end(4096);
+        if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && !context && strstr(mode, "context"))
+            start(resource->context);
         return;
     }
     const CUpti_CallbackData *call = event;
-    if (!call->symbolName)
+    if (!call->symbolName || call->callbackSite != CUPTI_API_ENTER)
         return;
-    static int is_configured;
     pthread_mutex_lock(&mutex);
-    if (call->callbackSite == CUPTI_API_ENTER) {
-        int kernel = number(call->symbolName);
-        if (!is_configured) {
-            context = call->context;
-            is_configured = configure() ? 1 : -1;
-        }
-        // Mode `each` is of experiments: collection is enabled for each launch.
-        if (is_configured == 1 && !is_enabled && (mode || kernel == wanted)) {
-            static int is_done;
-            if (mode == 'e' || !is_done)
-                enable();
-            is_done = 1;
-        }
-    } else if (mode == 'e') {
-        end(1);
+    int before = launched;
+    number(call->symbolName);
+    if (!context)
+        start(call->context);
+    else if (launched > before && strstr(mode, "reset") && is_enabled) {
+        end(4096);
+        PARAMS(CUpti_SassMetricsUnsetConfig, unset);
+        if (!FAILED(cuptiSassMetricsUnsetConfig(&unset)))
+            start(context);
     }
     pthread_mutex_unlock(&mutex);
 }
 
 int InitializeInjection(void) {
     CUpti_SubscriberHandle subscriber;
-    const char *path = getenv("SASS_OUT"), *kernel = getenv("SASS_KERNEL");
+    const char *path = getenv("SASS_OUT");
+    mode = getenv("SASS_MODE") ? getenv("SASS_MODE") : "lazy";
     if (!path || !(out = fopen(path, "w")) || cuptiSubscribe(&subscriber, observe, NULL) != CUPTI_SUCCESS) {
         fprintf(stderr, "sass_counts: cannot write SASS_OUT, or another tool uses CUPTI\n");
         return 0;
     }
-    // `each`, `loop`, or a number.
-    wanted = kernel ? atoi(kernel) : 1;
-    mode = kernel && wanted == 0 ? *kernel : 0;
     static const CUpti_CallbackId launches[] = {
         CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
         CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
@@ -193,6 +199,7 @@ int InitializeInjection(void) {
     for (unsigned i = 0; i < sizeof launches / sizeof *launches; i++)
         cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, launches[i]);
     cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+    cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
     atexit(finish);
     return 1;
 }
