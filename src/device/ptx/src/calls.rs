@@ -5,27 +5,55 @@
 //!
 //! Source: `DebugLoc::print` and `NVPTXAsmPrinter` in LLVM.
 
-use crate::parse::{Kind, Module, Position};
-use std::collections::BTreeMap;
+use crate::parse::{Call, Kind, Module, Position};
+use std::collections::{BTreeMap, HashMap};
 
-/// Completes the locations of a module from the comments, and finds the call of each call.
+/// Completes the locations of a module from the comments, and finds the calls of each location.
+///
+/// If the call is in a function that was inlined itself, it has a `.loc`, too. A function that was inlined several times has several
+/// of it: the last one before is that of the same copy.
 pub fn find(text: &str, module: &mut Module) {
     for function in &mut module.functions {
+        let mut calls = Calls::default();
+        // By which call the code at a position was inlined.
+        let mut last: HashMap<Position, Option<usize>> = HashMap::new();
         for statement in &mut function.statements {
             let Kind::Location(location) = &mut statement.kind else {
                 continue;
             };
-            if location.inlined_at.is_none() {
-                let line = text[statement.at..].lines().next().unwrap_or_default();
-                let chain = chain(line, &module.files);
-                location.inlined_at = chain.first().copied();
-                let calls = chain.windows(2).map(|pair| (pair[0], pair[1]));
-                function.calls.extend(calls);
-            }
-            if let Some(call) = location.inlined_at {
-                function.calls.insert(location.position, call);
-            }
+            location.call = match location.inlined_at {
+                Some(call) => {
+                    let outer = last.get(&call).copied().flatten();
+                    Some(calls.number(call, outer))
+                }
+                None => {
+                    let line = text[statement.at..].lines().next().unwrap_or_default();
+                    let chain = chain(line, &module.files);
+                    location.inlined_at = chain.first().copied();
+                    let outermost_first = chain.into_iter().rev();
+                    outermost_first.fold(None, |outer, call| Some(calls.number(call, outer)))
+                }
+            };
+            last.insert(location.position, location.call);
         }
+        function.calls = calls.all;
+    }
+}
+
+/// Numbers calls.
+#[derive(Default)]
+struct Calls {
+    all: Vec<Call>,
+    numbers: HashMap<Call, usize>,
+}
+
+impl Calls {
+    fn number(&mut self, position: Position, outer: Option<usize>) -> usize {
+        let call = Call { position, outer };
+        *self.numbers.entry(call).or_insert_with(|| {
+            self.all.push(call);
+            self.all.len() - 1
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The lines of a function.
 
 use crate::blocks::{Block, Graph};
-use crate::parse::{Function, Kind, Location, Position};
+use crate::parse::{Call, Function, Kind, Location, Position};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// A line of a file that has instructions.
@@ -20,8 +20,7 @@ pub struct Lines {
     pub groups: Vec<(u32, Vec<Line>)>,
 }
 
-/// Limit on the number of calls that were inlined into each other. Positions are unique only in one copy of the inlined code, so
-/// they could form a circle.
+/// Limit on the number of calls that were inlined into each other.
 const MAX_DEPTH: usize = 64;
 
 /// The position of a function: its first line that the compiler knows.
@@ -31,6 +30,7 @@ pub fn position(function: &Function) -> Option<Position> {
         Kind::Location(Location {
             position,
             inlined_at: None,
+            ..
         }) if position.1 != 0 => Some(position),
         _ => None,
     })
@@ -42,7 +42,6 @@ impl Lines {
         let Some((file, line, _)) = position(function) else {
             return Lines::default();
         };
-        // The calls by which code at a position was inlined. A call in a function that was inlined itself has a `.loc`, too.
         let mut found: BTreeMap<(bool, u32), BTreeMap<u32, BTreeSet<Block>>> = BTreeMap::new();
         let mut add = |is_own: bool, (file, line, _): Position, block| {
             // Line 0: the compiler does not know it.
@@ -56,12 +55,15 @@ impl Lines {
         add(true, (file, line, 0), 0);
         for (block, body) in graph.blocks.iter().enumerate() {
             for location in body.locations.iter().filter(|_| graph.is_reachable(block)) {
-                let mut next = Some((location.position, location.inlined_at));
+                let (mut position, mut call) = (location.position, location.call);
                 for _ in 0..MAX_DEPTH {
-                    let Some((position, call)) = next else { break };
                     let is_own = call.is_none() && position.0 == file && position.1 >= line;
                     add(is_own, position, block);
-                    next = call.map(|call| (call, function.calls.get(&call).copied()));
+                    let Some(number) = call else { break };
+                    Call {
+                        position,
+                        outer: call,
+                    } = function.calls[number];
                 }
             }
         }
@@ -129,9 +131,44 @@ pub mod tests {
         assert_eq!(numbers(body), expected);
     }
 
+    /// The blocks of each line, of all groups.
+    fn blocks(body: &str) -> Vec<(u32, Vec<Block>)> {
+        let all = lines(body).1;
+        let line = |line: &Line| (line.number, line.blocks.clone());
+        all.all().map(line).collect()
+    }
+
     #[test]
-    fn calls_that_form_a_circle_end() {
-        let body = ".loc 1 5 0\n.loc 1 6 1, inlined_at 1 7 1\n.loc 1 7 1, inlined_at 1 6 1\nret;";
-        assert_eq!(numbers(body), [(1, vec![5]), (1, vec![6, 7])]);
+    fn copies_of_a_call_belong_to_different_calls() {
+        // Lines 6 and 7 call the function of line 100, which calls that of line 200.
+        let copy = |call: u32, code: &str| {
+            format!(
+                ".loc 1 100 1, function_name $L__info_string0, inlined_at 1 {call} 3
+                .loc 1 200 1, function_name $L__info_string1, inlined_at 1 100 1
+                {code}; "
+            )
+        };
+        let body = format!(
+            ".loc 1 5 0\na; @p bra L; {}L: .loc 1 8 1\nb; @q bra M; {}M: .loc 1 9 1\nret;",
+            copy(6, "c"),
+            copy(7, "d")
+        );
+        let expected = [
+            (5, vec![0]),
+            (6, vec![1]),
+            (7, vec![3]),
+            (8, vec![2]),
+            (9, vec![4]),
+            (100, vec![1, 3]),
+            (200, vec![1, 3]),
+        ];
+        assert_eq!(blocks(&body), expected);
+    }
+
+    #[test]
+    fn calls_of_a_recursive_function_end() {
+        let circle = "\n.loc 1 6 1, inlined_at 1 7 1\n.loc 1 7 1, inlined_at 1 6 1";
+        let body = format!(".loc 1 5 0{}\nret;", circle.repeat(2 * MAX_DEPTH));
+        assert_eq!(numbers(&body), [(1, vec![5]), (1, vec![6, 7])]);
     }
 }

@@ -33,8 +33,8 @@ pub struct Function<'a> {
     pub statements: Vec<Statement<'a>>,
     /// The enclosing scope of each scope. The body is scope 0.
     pub scopes: Vec<usize>,
-    /// The call of each position that was inlined.
-    pub calls: HashMap<Position, Position>,
+    /// The calls that were inlined. A function that was inlined several times has several copies of the calls in it.
+    pub calls: Vec<Call>,
 }
 
 #[derive(Debug)]
@@ -69,6 +69,16 @@ pub struct Location {
     pub position: Position,
     /// If the code was inlined: the call.
     pub inlined_at: Option<Position>,
+    /// The same, as a number in [`Function::calls`]. `calls::find` sets it.
+    pub call: Option<usize>,
+}
+
+/// A call that was inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    pub position: Position,
+    /// If the call is in a function that was inlined itself: its call, which has a lower number.
+    pub outer: Option<usize>,
 }
 
 /// Reads a module.
@@ -248,7 +258,7 @@ impl<'a> Parser<'a> {
             body: self.tokens[self.next - 1].0 + 1,
             statements: Vec::new(),
             scopes: vec![0],
-            calls: HashMap::new(),
+            calls: Vec::new(),
         };
         let mut scope = 0;
         loop {
@@ -317,6 +327,7 @@ impl<'a> Parser<'a> {
         let mut location = Location {
             position: self.position()?,
             inlined_at: None,
+            call: None,
         };
         while self.take(b',') {
             match self.word()? {
@@ -394,6 +405,7 @@ pub mod tests {
             Kind::Location(Location {
                 position: (1, 2, 3),
                 inlined_at: Some((1, 7, 8)),
+                call: None,
             }),
             instruction(false, "ld", "4"),
             instruction(true, "bra", "$L1"),
