@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use crate::tokens::{self, Located, Token};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Whether a file with this content is PTX: its first directive is `.version`.
 pub fn is_ptx(content: &[u8]) -> bool {
