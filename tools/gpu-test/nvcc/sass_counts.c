@@ -1,9 +1,13 @@
 // Counts the executed instructions of one kernel, by their position in the GPU's machine code, with CUPTI's SASS metrics. CUPTI
 // patches the machine code, so this is independent of devprof's flags, and of who compiled the kernel.
 //
-// It is injected: CUDA_INJECTION64_PATH=sass_counts.so. CUPTI gives records only of the first function that is launched after
-// collection was enabled. So one run of a program counts one kernel: the SASS_KERNELth of those that it launches, without
-// repetitions. The file SASS_OUT gets a line for each instruction, and at its end the number of kernels that were launched.
+// It is injected: CUDA_INJECTION64_PATH=sass_counts.so. The file SASS_OUT gets a line for each instruction that CUPTI has patched
+// (checksum of the cubin, index and position in the function, count, name), and then the kernels that the program has launched.
+//
+// SASS_MODE has words: `context` (collection starts with the context, not with the first kernel), `reset` (it starts again for each
+// kernel), `lazy` (functions are patched when they are launched, not all at once). Measured on an H200 (driver 580.159.04): with
+// `lazy`, and functions that are loaded when they are launched (CUDA's default), only the first kernel has records. `run` tries the
+// other ways, and takes the one that gives most.
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <cupti.h>
@@ -44,7 +48,7 @@ static int configure(void) {
     if (FAILED(cuptiProfilerInitialize(&initialize)) || FAILED(cuptiDeviceGetChipName(&chip)))
         return 0;
     for (unsigned i = 0; i < sizeof METRICS / sizeof *METRICS; i++) {
-        const char *name = getenv("SASS_METRIC") ? getenv("SASS_METRIC") : METRICS[i];
+        const char *name = METRICS[i];
         PARAMS(CUpti_SassMetrics_GetProperties, properties);
         properties.pChipName = chip.pChipName;
         properties.pMetricName = name;
@@ -65,12 +69,6 @@ static int configure(void) {
 }
 
 static void enable(void) {
-    if (strstr(mode, "wait")) {
-        void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-        CUresult (*synchronize)(void) = driver ? (CUresult(*)(void))dlsym(driver, "cuCtxSynchronize") : NULL;
-        if (synchronize)
-            synchronize();
-    }
     PARAMS(CUpti_SassMetricsEnable, parameters);
     parameters.ctx = context;
     parameters.enableLazyPatching = strstr(mode, "lazy") != NULL;
@@ -111,7 +109,8 @@ static size_t collect(void) {
     return records;
 }
 
-static void end(int rounds) {
+// CUPTI may not give all records at once.
+static void end(void) {
     if (!is_enabled)
         return;
     is_enabled = 0;
@@ -120,7 +119,7 @@ static void end(int rounds) {
     CUresult (*synchronize)(void) = driver ? (CUresult(*)(void))dlsym(driver, "cuCtxSynchronize") : NULL;
     if (!synchronize || synchronize() != CUDA_SUCCESS)
         fprintf(stderr, "sass_counts: cannot wait for the kernels\n");
-    while (rounds-- > 0 && collect() > 0)
+    while (collect() > 0)
         ;
     PARAMS(CUpti_SassMetricsDisable, disable);
     disable.ctx = context;
@@ -131,7 +130,7 @@ static void end(int rounds) {
 static void finish(void) {
     if (!out)
         return;
-    end(4096);
+    end();
     for (int i = 0; i < launched; i++)
         fprintf(out, "# kernel %s\n", kernels[i]);
     fprintf(out, "# kernels %d\n", launched);
@@ -145,14 +144,15 @@ static void start(CUcontext created) {
         enable();
 }
 
-static int number(const char *name) {
+// Whether a kernel is launched for the first time.
+static int is_new(const char *name) {
     for (int i = 0; i < launched; i++)
         if (strcmp(kernels[i], name) == 0)
-            return i + 1;
+            return 0;
     if (launched == KERNELS)
         return 0;
-    kernels[launched] = strdup(name);
-    return ++launched;
+    kernels[launched++] = strdup(name);
+    return 1;
 }
 
 static void observe(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *event) {
@@ -161,7 +161,7 @@ static void observe(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId 
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
         const CUpti_ResourceData *resource = event;
         if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING && resource->context == context)
-            end(4096);
+            end();
         if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && !context && strstr(mode, "context"))
             start(resource->context);
         return;
@@ -170,12 +170,11 @@ static void observe(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId 
     if (!call->symbolName || call->callbackSite != CUPTI_API_ENTER)
         return;
     pthread_mutex_lock(&mutex);
-    int before = launched;
-    number(call->symbolName);
+    int is_first = is_new(call->symbolName);
     if (!context)
         start(call->context);
-    else if (launched > before && strstr(mode, "reset") && is_enabled) {
-        end(4096);
+    else if (is_first && strstr(mode, "reset") && is_enabled) {
+        end();
         PARAMS(CUpti_SassMetricsUnsetConfig, unset);
         if (!FAILED(cuptiSassMetricsUnsetConfig(&unset)))
             start(context);
