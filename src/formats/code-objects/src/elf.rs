@@ -5,7 +5,7 @@ use crate::budget::Limit;
 use crate::bytes::Bytes;
 use crate::error::Error;
 use goblin::container::{Container, Ctx};
-use goblin::elf::header::{EI_ABIVERSION, EI_OSABI, ELFMAG, Header};
+use goblin::elf::header::{EI_ABIVERSION, EI_OSABI, ELFMAG, EM_CUDA, Header};
 use goblin::elf::note::{NT_GNU_BUILD_ID, Nhdr32};
 use goblin::elf::program_header::{PT_NOTE, ProgramHeader};
 use goblin::elf::section_header::{
@@ -32,6 +32,11 @@ const MAX_PROBLEMS: usize = 64;
 const MAX_SYMBOLS: u64 = 65_536;
 /// Limit on the number of notes.
 const MAX_NOTES: usize = 65_536;
+
+/// The types of sections in NVIDIA's relocatable code that have no contents in the file: of variables without initial values, and of
+/// variables in shared memory (`nvcc -rdc=true`; in linked code, both are `SHT_NOBITS`).
+const SHT_CUDA_GLOBAL: u32 = 0x7000_0007;
+const SHT_CUDA_SHARED: u32 = 0x7000_000A;
 
 /// A section.
 #[derive(Clone, Debug)]
@@ -228,7 +233,11 @@ impl Elf {
         };
         let size = self.bytes.size();
         let limit = Limit::of_shared(size.min(MAX_NAMES_READ / 4), "MiB of names of sections");
-        for (n, header) in headers.into_iter().enumerate() {
+        for (n, mut header) in headers.into_iter().enumerate() {
+            let is_memory = [SHT_CUDA_GLOBAL, SHT_CUDA_SHARED].contains(&header.sh_type);
+            if self.header.e_machine == EM_CUDA && is_memory {
+                header.sh_type = SHT_NOBITS;
+            }
             let section = Section {
                 name: string(&names, header.sh_name),
                 header,

@@ -118,6 +118,26 @@ fn a_cubin_has_kernels_counters_and_a_mapping() {
     assert_eq!((mapping.files.len(), mapping.names.len()), (48, 32));
 }
 
+/// In code that nvcc compiles with -rdc=true, variables without initial values and those in shared memory have sections of types of
+/// their own, without contents.
+#[test]
+fn sections_of_memory_have_no_contents() {
+    // `.nv.global`: section 21.
+    let header = 0x31c0 + 21 * 64;
+    let damage = |kind: u64| {
+        let large = with(CUBIN.to_vec(), header + 32, 1 << 30);
+        // Behind the type are the flags, for writing (1) and memory (2).
+        read(&with(large, header + 4, 3 << 32 | kind), None).damage
+    };
+    for kind in [8, 0x7000_0007, 0x7000_000a] {
+        assert_eq!(damage(kind), [""; 0], "{kind:#x}");
+    }
+    assert_eq!(
+        damage(1),
+        ["f: at 0x2d90: section .nv.global extends past the end of the ELF file (14608 bytes)"]
+    );
+}
+
 #[test]
 fn entries_are_found_compressed_or_not() {
     let mut entries: Vec<_> = ALL
