@@ -4,10 +4,9 @@
 // It is injected: CUDA_INJECTION64_PATH=sass_counts.so. The file SASS_OUT gets a line for each instruction that CUPTI has patched
 // (checksum of the cubin, index and position in the function, count, name), and then the kernels that the program has launched.
 //
-// SASS_MODE has words: `context` (collection starts with the context, not with the first kernel), `reset` (it starts again for each
-// kernel), `lazy` (functions are patched when they are launched, not all at once). Measured on an H200 (driver 580.159.04): with
-// `lazy`, and functions that are loaded when they are launched (CUDA's default), only the first kernel has records. `run` tries the
-// other ways, and takes the one that gives most.
+// On an H200 (driver 580.159.04, CUPTI 13.0), only the first kernel that a process launches has records, and at most 1023. It is the
+// same when functions are patched or loaded all at once, when collection starts with the context, and when it starts again for
+// another kernel, which has no records then.
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <cupti.h>
@@ -29,7 +28,6 @@ static CUcontext context;
 static FILE *out;
 static char *kernels[KERNELS];
 static int launched, is_enabled;
-static const char *mode;
 
 static int failed(CUptiResult result, const char *call) {
     if (result != CUPTI_SUCCESS) {
@@ -71,7 +69,7 @@ static int configure(void) {
 static void enable(void) {
     PARAMS(CUpti_SassMetricsEnable, parameters);
     parameters.ctx = context;
-    parameters.enableLazyPatching = strstr(mode, "lazy") != NULL;
+    parameters.enableLazyPatching = 1;
     is_enabled = !FAILED(cuptiSassMetricsEnable(&parameters));
 }
 
@@ -144,15 +142,13 @@ static void start(CUcontext created) {
         enable();
 }
 
-// Whether a kernel is launched for the first time.
-static int is_new(const char *name) {
+// Notes the name of a kernel that is launched.
+static void note(const char *name) {
     for (int i = 0; i < launched; i++)
         if (strcmp(kernels[i], name) == 0)
-            return 0;
-    if (launched == KERNELS)
-        return 0;
-    kernels[launched++] = strdup(name);
-    return 1;
+            return;
+    if (launched < KERNELS)
+        kernels[launched++] = strdup(name);
 }
 
 static void observe(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *event) {
@@ -162,30 +158,21 @@ static void observe(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId 
         const CUpti_ResourceData *resource = event;
         if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING && resource->context == context)
             end();
-        if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && !context && strstr(mode, "context"))
-            start(resource->context);
         return;
     }
     const CUpti_CallbackData *call = event;
     if (!call->symbolName || call->callbackSite != CUPTI_API_ENTER)
         return;
     pthread_mutex_lock(&mutex);
-    int is_first = is_new(call->symbolName);
+    note(call->symbolName);
     if (!context)
         start(call->context);
-    else if (is_first && strstr(mode, "reset") && is_enabled) {
-        end();
-        PARAMS(CUpti_SassMetricsUnsetConfig, unset);
-        if (!FAILED(cuptiSassMetricsUnsetConfig(&unset)))
-            start(context);
-    }
     pthread_mutex_unlock(&mutex);
 }
 
 int InitializeInjection(void) {
     CUpti_SubscriberHandle subscriber;
     const char *path = getenv("SASS_OUT");
-    mode = getenv("SASS_MODE") ? getenv("SASS_MODE") : "lazy";
     if (!path || !(out = fopen(path, "w")) || cuptiSubscribe(&subscriber, observe, NULL) != CUPTI_SUCCESS) {
         fprintf(stderr, "sass_counts: cannot write SASS_OUT, or another tool uses CUPTI\n");
         return 0;
@@ -198,7 +185,6 @@ int InitializeInjection(void) {
     for (unsigned i = 0; i < sizeof launches / sizeof *launches; i++)
         cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, launches[i]);
     cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
-    cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
     atexit(finish);
     return 1;
 }
