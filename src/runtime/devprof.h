@@ -3,8 +3,8 @@
  *
  * Link with libdevprof.a (for CUDA: libdevprof_cuda.a) or libdevprof.so (`pkg-config devprof`, CMake's
  * devprof::devprof). Or define DEVPROF_OPTIONAL before including this file, and run the program with or without devprof
- * (`devprof run`). Without devprof, the functions are then null pointers, and devprof_collect, devprof_reset and the
- * functions for traces do nothing and return 0.
+ * (`devprof run`). Without devprof, the functions are then null pointers, and devprof_collect, devprof_reset, devprof_test
+ * and the functions for traces do nothing and return 0.
  *
  * Each function may be called on any thread, at any time from the start of main to the end of the process. Concurrent
  * calls wait for each other. Do not call them in signal handlers. They throw no exceptions. They do not initialize HSA,
@@ -39,6 +39,14 @@ DEVPROF_API int __llvm_profile_hip_collect_device_data(void);
  * Returns 0, or -1 if counters could not be reset. */
 DEVPROF_API int devprof_reset_counters(void);
 
+/* If counts are attributed to tests (DEVPROF_TEST, `devprof cover --per-test`): the test that is running ends, and the test
+ * NAME begins. Waits for running kernels, as above, writes what was counted since the last call to the directory of the
+ * test that ends (tests/ next to the profiles), and resets the counters. The process's own files keep all counts. NAME may
+ * be null: what is counted until the next call is of no test. Tests must not run at the same time in one process.
+ * devprof/gtest.h and devprof/catch2.h call this function for each test.
+ * Returns 0, also if counts are not attributed to tests, or -1 if something was lost. */
+DEVPROF_API int devprof_test(const char *name);
+
 /* Resets the host's counters, if the program contains LLVM's host runtime, and then the devices' counters. In a program
  * that is linked with the archive and -Wl,--wrap=__llvm_profile_reset_counters, it replaces
  * __llvm_profile_reset_counters. */
@@ -59,6 +67,7 @@ DEVPROF_API int devprof_trace_stop(void);
 DEVPROF_API int devprof_trace_flush(void);
 
 #ifdef DEVPROF_OPTIONAL
+#define devprof_test(name) (devprof_test ? (devprof_test)(name) : 0)
 #define devprof_trace_start() (devprof_trace_start ? (devprof_trace_start)() : 0)
 #define devprof_trace_stop() (devprof_trace_stop ? (devprof_trace_stop)() : 0)
 #define devprof_trace_flush() (devprof_trace_flush ? (devprof_trace_flush)() : 0)

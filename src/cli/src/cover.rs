@@ -3,13 +3,15 @@
 
 use crate::console::Console;
 use crate::exit::{Outcome, usage};
+use crate::report::lcov::TESTS_NAME;
+use crate::report::test_database::{self, DATABASE};
 use crate::report::{self, Format, Target};
 use crate::run::profiles::{absolute, is_fixed};
 use crate::run::{self, Request, Summary, child, recording, summary};
 use crate::triton;
 use anyhow::{Context, bail};
 use clap::Args;
-use profraw::DEVICE_CODE;
+use profraw::{DEVICE_CODE, TEST_NAME, TESTS};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,13 @@ pub struct Options {
     /// Keep the profiles of earlier runs, and report the coverage of all runs together
     #[arg(long)]
     append: bool,
+    /// Also write which test ran which lines and kernels: tests.db in the directory, a database for `devprof affected`, and tests.info,
+    /// for LCOV
+    ///
+    /// The tests are those of ctest, of pytest, and of programs with devprof/gtest.h, devprof/catch2.h or devprof_test(). Other
+    /// processes run the test that the variable DEVPROF_TEST names.
+    #[arg(long)]
+    per_test: bool,
     #[command(flatten)]
     report: report::Content,
     #[command(flatten)]
@@ -61,6 +70,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             false => Some(absolute(options.dir.as_os_str())?.into()),
         },
         coverage: true,
+        per_test: options.per_test,
         trace: &recording::Options::default(),
         summary: Summary::WithoutProfiles,
     };
@@ -69,7 +79,20 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         let profiles = entries(&options.dir)?;
         let is_host = |path: &PathBuf| is_profile(path) && summary::has_host_name(path);
         let host = profiles.iter().any(is_host);
-        report::of_directory(&options.report, &options.dir, host, &targets, console)
+        let output = test_database::Output {
+            path: &options.dir.join(DATABASE),
+            listed: &ran.tests,
+            is_complete: !ran.has_losses(),
+        };
+        let tests = options.per_test.then_some(&output);
+        report::of_directory(
+            &options.report,
+            &options.dir,
+            host,
+            &targets,
+            tests,
+            console,
+        )
     } else {
         console.error("no process wrote a profile, so there is no coverage: compile with `devprof cc --coverage` or the flags of `devprof flags --coverage`, and see `devprof inspect BINARY`; or `devprof run --trace FILE` and `devprof report BINARY --trace FILE`, which show the kernels that never ran, without instrumentation");
         Ok(Outcome::Failed)
@@ -133,12 +156,17 @@ fn clear(dir: &Path) -> anyhow::Result<()> {
     let files = entries(dir)?;
     let has_run = files.iter().any(|path| has_extension(path, "runlog"));
     let is_own = |path: &PathBuf| match path.is_dir() {
-        true => has_run && (path.ends_with("html") || triton::is_cache(path)),
+        true => {
+            let is_from_run = path.ends_with("html") || triton::is_cache(path);
+            is_tests(path) || (has_run && is_from_run)
+        }
         false => {
             is_profile(path)
                 || has_extension(path, "runlog")
                 || path.ends_with(".devprof-lock")
                 || path.ends_with(LOCK)
+                || path.ends_with(DATABASE)
+                || path.ends_with(TESTS_NAME)
                 || path
                     .as_os_str()
                     .as_encoded_bytes()
@@ -159,6 +187,12 @@ fn clear(dir: &Path) -> anyhow::Result<()> {
         removed.with_context(|| format!("cannot remove {}", file.display()))?;
     }
     Ok(())
+}
+
+/// Whether a directory has the directories of tests, and nothing else.
+fn is_tests(dir: &Path) -> bool {
+    let is_test = |path: &PathBuf| path.join(TEST_NAME).exists();
+    dir.ends_with(TESTS) && entries(dir).is_ok_and(|all| all.iter().all(is_test))
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {

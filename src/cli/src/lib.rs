@@ -1,6 +1,7 @@
 //! The devprof command line: one module per command. It is a library so that tests can run commands thousands of times
 //! in one process.
 
+mod affected;
 mod cc;
 mod clang;
 mod color;
@@ -66,6 +67,12 @@ enum Command {
     /// The command can be ctest, pytest, make check, mpirun or a script: the counts of all its processes are merged. The exit status
     /// is that of the command if it failed; otherwise 1 if there is no coverage, or 3 or 4 as for `devprof report`.
     Cover(cover::Options),
+    /// Print the tests that a change can affect
+    ///
+    /// Reads the database that `devprof cover --per-test` has written. A test is left out only if it did not run what was changed.
+    /// If that is not known, for example for a changed build file, all tests are printed, and the reason on stderr. It is an error if
+    /// the commit does not exist.
+    Affected(affected::Options),
     /// Run a compiler with the flags that profile what it compiles or links
     ///
     /// A launcher for build systems: -DCMAKE_HIP_COMPILER_LAUNCHER="devprof;cc;--coverage" for CMake, CXX="devprof cc --coverage
@@ -133,6 +140,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
     let result = match &cli.command {
         Command::Run(options) => run::run(options, console),
         Command::Cc(options) => cc::run(options),
+        Command::Affected(options) => affected::run(options, console),
         Command::Cover(options) => cover::run(options, console),
         Command::Flags(options) => flags::run(options, console),
         Command::CudaToolkit(options) => cuda_toolkit::run(options, console),

@@ -12,7 +12,7 @@ mod profdata;
 mod profile;
 
 pub use arguments::expand;
-pub use profile::{Arch, is_profile, only_ran};
+pub use profile::{Arch, is_profile, only_ran, open};
 
 use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};

@@ -55,6 +55,8 @@ pub struct Kind {
     /// For messages: "no NAME in this directory tree".
     pub name: &'static str,
     pub includes: fn(&Path) -> bool,
+    /// Which directories below the one that is named are left out.
+    pub skips: fn(&Path) -> bool,
 }
 
 #[derive(Debug, Default)]
@@ -118,7 +120,9 @@ impl Found {
             for entry in entries {
                 let path = entry.path();
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    below.push(path);
+                    if !(kind.skips)(&path) {
+                        below.push(path);
+                    }
                 } else if (kind.includes)(&path) {
                     self.add_file(path);
                     number += 1;
@@ -195,7 +199,15 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("sub/deep")).unwrap();
         fs::create_dir(at("empty")).unwrap();
-        for name in ["b.x", "a.x", "sub/c.x", "sub/deep/[d].x", "other"] {
+        fs::create_dir(at("sub/skipped")).unwrap();
+        for name in [
+            "b.x",
+            "a.x",
+            "sub/c.x",
+            "sub/deep/[d].x",
+            "sub/skipped/e.x",
+            "other",
+        ] {
             fs::write(at(name), name).unwrap();
         }
         symlink(dir.path(), at("sub/cycle")).unwrap();
@@ -203,6 +215,7 @@ mod tests {
         let kind = Kind {
             name: "x",
             includes: |path| path.extension().is_some_and(|extension| extension == "x"),
+            skips: |directory| directory.ends_with("skipped"),
         };
         let expanded = |names: &[&str]| {
             let arguments: Vec<PathBuf> = names.iter().map(|name| at(name)).collect();
@@ -228,6 +241,9 @@ mod tests {
             (&["*"], "a.x, b.x, other, sub/c.x, sub/deep/[d].x"),
             (&["sub/d*"], "sub/deep/[d].x"),
             (&["su*/[cd].x"], "sub/c.x"),
+            // A directory that is named is not skipped.
+            (&["sub/skipped"], "sub/skipped/e.x"),
+            (&["sub/s*"], "sub/skipped/e.x"),
             // A file name takes precedence over a pattern.
             (&["sub/deep/[d].x"], "sub/deep/[d].x"),
             (&["missing"], "missing"),

@@ -3,23 +3,25 @@
 //! [`inputs`] finds the files that the arguments name, [`read`] reads them, [`build`] combines the contents in a [`model`],
 //! and [`render`] writes it. There is one module per output format.
 
+mod attribution;
 mod baseline;
 mod build;
 mod census;
 mod cobertura;
 mod column_data;
+mod counters;
 mod counts;
 mod coverage_py;
 mod cuda;
 mod decisions;
-mod diff;
+pub mod diff;
 mod formula;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod github;
 mod html;
 mod inputs;
-mod lcov;
+pub mod lcov;
 mod lines;
 mod llvm_cov;
 mod mapping;
@@ -39,6 +41,7 @@ mod render;
 mod select;
 mod sonar;
 mod source;
+pub mod test_database;
 mod text;
 mod thresholds;
 mod trace;
@@ -48,7 +51,9 @@ use crate::console::Console;
 use crate::exit::{Outcome, usage};
 use crate::llvm;
 use crate::names::Naming;
-use anyhow::bail;
+use crate::outfile;
+use anyhow::{Context, bail};
+use attribution::Attribution;
 use clap::Args;
 use diff::Changed;
 use inputs::Inputs;
@@ -56,6 +61,7 @@ use model::Report;
 use notes::Notes;
 pub use render::{Format, Target};
 use source::Finder;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -154,7 +160,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     }
     let inputs = Inputs::find(&options.binaries, &options.profile, &options.trace)?;
     target.check()?;
-    write(own, inputs, options.host, &[target], console)
+    write(own, inputs, options.host, &[target], None, console)
 }
 
 impl Content {
@@ -192,15 +198,18 @@ impl Content {
 }
 
 /// Of the profiles of a directory, and the binaries in the logs of the runs that wrote them. `host`: includes host code.
+/// `tests`: writes a database of the tests whose profiles are in the directory.
 pub fn of_directory(
     options: &Content,
     dir: &Path,
     host: bool,
     targets: &[Target],
+    tests: Option<&test_database::Output>,
     console: &mut Console,
 ) -> anyhow::Result<Outcome> {
     let inputs = Inputs::find(&[], &[dir.to_owned()], &[])?;
-    write(options, inputs, host, targets, console)
+    let tests = tests.map(|tests| (dir, tests));
+    write(options, inputs, host, targets, tests, console)
 }
 
 fn write(
@@ -208,6 +217,7 @@ fn write(
     inputs: Inputs,
     host: bool,
     targets: &[Target],
+    tests: Option<(&Path, &test_database::Output)>,
     console: &mut Console,
 ) -> anyhow::Result<Outcome> {
     let title = inputs.title();
@@ -228,14 +238,21 @@ fn write(
                 host,
                 allow_sampled: options.allow_sampled,
                 census: has_all,
+                tests: tests.map(|(directory, _)| directory),
             };
             let (binaries, traces) = (&inputs.binaries, &inputs.traces);
             read::read(binaries, profiles, traces, how, &mut notes, console)?
         }
     };
     let unknown = formula::compute_results(&mut contents.columns, &select, &finder);
+    if let Some((attribution, (_, output))) = contents.attribution.as_ref().zip(tests) {
+        write_tests(output, attribution, &finder)?;
+    }
     notes.warning_about(formula::UNKNOWN.to_owned(), unknown.into_iter().collect());
     let mut report = model(options, &select, &title, &contents, &finder)?;
+    if let Some(attribution) = &contents.attribution {
+        attribution.add_to(&mut report);
+    }
     if let Some(rev) = &options.diff {
         let rev = if rev == "-" {
             "the commit of the diff"
@@ -276,6 +293,26 @@ fn write(
     } else {
         Outcome::BelowThreshold
     })
+}
+
+/// Writes the database of tests, and their lines for LCOV next to it.
+fn write_tests(
+    output: &test_database::Output,
+    attribution: &Attribution,
+    finder: &Finder,
+) -> anyhow::Result<()> {
+    let locations = attribution.locations(finder);
+    test_database::write(output, attribution, &locations)?;
+    let path = output.path.with_file_name(lcov::TESTS_NAME);
+    let write = || {
+        let temporary = outfile::create_temporary(&path)?;
+        let mut out = BufWriter::new(temporary.as_file());
+        lcov::write_tests(attribution, &locations, &mut out)?;
+        out.flush()?;
+        drop(out);
+        outfile::commit(temporary, &path)
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The model of the report, without notes.

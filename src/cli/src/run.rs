@@ -1,6 +1,7 @@
 //! `devprof run`: runs a program with the runtime loaded, and then summarizes the collected data.
 
 pub mod child;
+mod ctest;
 mod links;
 mod model;
 mod next;
@@ -22,6 +23,7 @@ use crate::run_log::saved;
 use crate::times;
 use anyhow::Context;
 use clap::Args;
+use ctest::Ctest;
 use model::Model;
 use profiles::Profiles;
 use recording::Recording;
@@ -103,6 +105,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         profile: options.profile.as_deref(),
         own_directory: None,
         coverage: options.coverage,
+        per_test: false,
         trace: &options.trace,
         summary: if options.quiet {
             Summary::Losses
@@ -141,6 +144,8 @@ pub struct Request<'a> {
     pub own_directory: Option<PathBuf>,
     /// Also of the kernels that Triton compiles while the program runs. Their caches are next to the profiles.
     pub coverage: bool,
+    /// Attribute the counts to tests.
+    pub per_test: bool,
     pub trace: &'a recording::Options,
     pub summary: Summary,
 }
@@ -148,6 +153,8 @@ pub struct Request<'a> {
 /// A run that has ended.
 pub struct Ran {
     pub end: child::End,
+    /// The tests that the program lists, if their names were needed.
+    pub tests: Vec<String>,
     journal: Journal,
     /// How the use of the trace ended.
     recorded: Option<Outcome>,
@@ -160,10 +167,14 @@ impl Ran {
 
     /// Whether counts are missing, although the program succeeded.
     pub fn is_incomplete(&self) -> bool {
-        self.end == child::End::Exited(0)
-            && (!self.journal.lost.is_empty()
-                || self.journal.overwritten().next().is_some()
-                || device_code::has_lost_counts(&self.journal))
+        self.end == child::End::Exited(0) && self.has_losses()
+    }
+
+    /// Whether counts are missing.
+    pub fn has_losses(&self) -> bool {
+        !self.journal.lost.is_empty()
+            || self.journal.overwritten().next().is_some()
+            || device_code::has_lost_counts(&self.journal)
     }
 }
 
@@ -185,8 +196,15 @@ pub fn execute(request: &Request, console: &mut Console) -> anyhow::Result<Ran> 
     let recording = request.trace.recording(profiles.pattern())?;
     let keeps_traces = recording.as_ref().is_none_or(Recording::is_kept);
     let links = Links::default();
+    let ctest = match request.per_test && ctest::is_ctest(name) {
+        true => Some(Ctest::new(name, arguments)?),
+        false => None,
+    };
     let mut command = Command::new(name);
-    command.args(arguments);
+    match &ctest {
+        Some(ctest) => command.args(ctest.arguments(arguments)),
+        None => command.args(arguments),
+    };
     preloads(&mut command, model.as_ref(), &library, &links)?;
     variables(&mut command, request, &profiles, recording.as_ref());
     if let Some(coverage) = &coverage {
@@ -270,6 +288,7 @@ pub fn execute(request: &Request, console: &mut Console) -> anyhow::Result<Ran> 
     }
     Ok(Ran {
         end,
+        tests: ctest.map(|ctest| ctest.tests).unwrap_or_default(),
         journal,
         recorded,
     })
@@ -355,6 +374,7 @@ fn variables(
         (settings::TRACE.name, trace),
         (settings::SNAPSHOT.name, number(request.program.snapshot)),
         (settings::SYNC.name, number(request.program.sync)),
+        (settings::TEST.name, request.per_test.then(OsString::new)),
     ];
     let ptx: &[&str] = if request.program.ptx { &PTX } else { &[] };
     let ptx = ptx.iter().map(|name| (*name, Some("1".into())));

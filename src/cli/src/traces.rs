@@ -11,6 +11,7 @@ use tracefile::format::MAGIC;
 const TRACES: Kind = Kind {
     name: "trace",
     includes: |path| path.is_file() && is_trace(path),
+    skips: |_| false,
 };
 
 /// Expands the arguments to files.

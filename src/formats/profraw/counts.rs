@@ -316,6 +316,22 @@ pub fn has_decreased(new: &[u8], before: &[u8]) -> Result<bool, Mismatch> {
     Ok(counts.parts.iter().any(has_decreased))
 }
 
+/// Whether a counter has a count, or a test vector was executed. False as well if the file is damaged.
+pub fn has_any(file: &[u8]) -> bool {
+    let Ok(counts) = Counts::read(file) else {
+        return false;
+    };
+    let has_any = |part: &Part| {
+        let initial = match part.content {
+            Content::Words | Content::Bits => 0,
+            Content::Bytes => 0xff,
+            Content::WaveSizes { .. } => return false,
+        };
+        file[part.range.clone()].iter().any(|&byte| byte != initial)
+    };
+    counts.parts.iter().any(has_any)
+}
+
 /// Sets all counters to their state before the code object has run. Wave sizes are kept.
 ///
 /// # Errors

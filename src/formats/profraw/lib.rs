@@ -10,6 +10,6 @@ pub mod names;
 pub mod reader;
 
 pub use reader::{
-    CounterRanges, DEVICE_CODE, Error, Layout, Record, binary_ids, counter_ranges, counts_in, end,
-    end_of_file, hex, records,
+    CounterRanges, DEVICE_CODE, Error, Layout, Record, TEST_NAME, TESTS, binary_ids,
+    counter_ranges, counts_in, end, end_of_file, hex, records,
 };

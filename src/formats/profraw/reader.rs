@@ -170,6 +170,11 @@ impl Layout {
 /// The end of the names of files, next to profiles, with device code that the runtime has instrumented in a process.
 pub const DEVICE_CODE: &str = ".devprof.cubin";
 
+/// The directory, next to profiles, with a directory for each test.
+pub const TESTS: &str = "tests";
+/// The file in the directory of a test that has the test's name. The profiles in this directory have counts that others have as well.
+pub const TEST_NAME: &str = ".devprof-test";
+
 /// An id in hexadecimal.
 pub fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -139,6 +139,8 @@ variables! {
         "Stop the recording this many milliseconds after each start.";
     TRACE_EVERY = "DEVPROF_TRACE_EVERY", Milliseconds { least: 1, instead: "the trace does not start again" },
         "With DEVPROF_TRACE_DURATION: start the recording again this many milliseconds after each start.";
+    TEST = "DEVPROF_TEST", Text,
+        "If set, counts are also written for each test: to the directory `tests` next to the profiles. The value is the test that the process runs; if it is empty, the program names its tests (devprof_test).";
     LOG = "DEVPROF_LOG", Text,
         "Append the written files and the losses to this file, if it exists.";
     CUPTI = "DEVPROF_CUPTI", Text,

@@ -12,6 +12,8 @@ pub enum DrainKind {
     Closing,
     /// Reset all counters, after all running kernels.
     Reset,
+    /// A test has ended: all executables, after all running kernels, and then reset all counters.
+    TestEnd,
     /// The executables whose destruction is observed. Others may be destroyed at any moment.
     Snapshot,
     /// An executable was frozen: only sets up copies of its counters.
@@ -32,7 +34,10 @@ impl DrainKind {
     /// Whether the drain is for all executables, after running kernels. Only the thread that ends the process may run it, after
     /// the end has begun. Other drains are allowed on all threads until the process has ended.
     pub fn is_complete(self) -> bool {
-        matches!(self, DrainKind::All | DrainKind::Closing | DrainKind::Reset)
+        matches!(
+            self,
+            DrainKind::All | DrainKind::Closing | DrainKind::Reset | DrainKind::TestEnd
+        )
     }
 }
 

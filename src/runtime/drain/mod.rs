@@ -15,7 +15,7 @@ mod validate;
 
 use crate::gpu::copy_layout::VARIABLE;
 use crate::gpu::runtime::{Agent, Agents, Error, ExecutableId, Runtime};
-use crate::output::profile_files::{Files, Profile};
+use crate::output::profile_files::{Files, Profile, Which};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::Settings;
 use cache::{Cache, Discovered, lose_all};
@@ -187,12 +187,17 @@ impl<'a> Drain<'a> {
         let mut existing = self.executables.destroying.clone();
         existing.extend(loaded.iter().map(|at| at.executable));
         let existing = kind.is_complete().then_some(&existing);
+        let which = match kind {
+            DrainKind::TestEnd => &[Which::Test][..],
+            _ => &[Which::Test, Which::All],
+        };
         let files = &mut self.drain_state.files;
         files.write(
             &agents.gpus,
             self.settings,
             profiles,
             existing,
+            which,
             self.outcome,
         );
         Ok(())
@@ -200,6 +205,20 @@ impl<'a> Drain<'a> {
 
     /// Resets the counters of all code objects, and discards earlier counts.
     pub fn reset(&mut self) -> Result<(), Error> {
+        self.reset_devices()?;
+        self.drain_state.files.reset();
+        Ok(())
+    }
+
+    /// Collects the counters of the current test, and resets them. Its counts stay in the files of the process.
+    pub fn end_test(&mut self) -> Result<(), Error> {
+        self.collect(DrainKind::TestEnd)?;
+        self.reset_devices()?;
+        self.drain_state.files.end_test(self.outcome);
+        Ok(())
+    }
+
+    fn reset_devices(&mut self) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
         let loaded = self.discover(&agents, DrainKind::Reset)?.loaded;
         let counting = self.counting(&loaded);
@@ -218,7 +237,6 @@ impl<'a> Drain<'a> {
             // Invalidates the caches, so that kernels do not read old counters from them.
             self.write_back(agent);
         }
-        self.drain_state.files.reset();
         Ok(())
     }
 

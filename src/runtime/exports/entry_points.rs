@@ -8,7 +8,7 @@ use crate::support::features::HAS_TRACE;
 use crate::trace::markers::nvtx;
 use cuda_abi::nvtx::NvtxGetExportTableFunc_t;
 use hsa_abi::ApiPrefix;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// Collects the counters of all loaded code objects and writes their files. LLVM's host runtime calls it when it writes
 /// the host profile (compiler-rt, InstrProfilingFile.c); a program may call it at any time. Returns 0, or -1 if
@@ -23,6 +23,25 @@ pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn devprof_reset_counters() -> c_int {
     leader::status(leader::request(Request::Reset {}))
+}
+
+/// The test that is running ends, and another one begins. Returns 0, or -1 if something was lost, which is reported on stderr.
+///
+/// # Safety
+/// `name` is a C string, or null if no test begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn devprof_test(name: *const c_char) -> c_int {
+    let name = if name.is_null() {
+        c""
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { CStr::from_ptr(name) }
+    };
+    let bytes = name.to_bytes();
+    leader::status(leader::request(Request::Test {
+        name: bytes.as_ptr() as u64,
+        size: bytes.len() as u64,
+    }))
 }
 
 /// Starts the recording of the trace. Returns 0, or -1 if another version of devprof may have the trace.

@@ -8,3 +8,4 @@ mod lock;
 pub mod pattern;
 pub mod profile_files;
 pub mod target;
+pub mod test_files;

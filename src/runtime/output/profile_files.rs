@@ -6,6 +6,7 @@ use super::earlier_program;
 use super::lock::Wait;
 use super::pattern::ObjectId;
 use super::target::Target;
+use super::test_files::Test;
 use crate::gpu::runtime::{Agent, AgentId, ExecutableId, IdMap, IdSet};
 use crate::support::alloc::{self, OutOfMemory};
 use crate::support::diagnostics::{self, Outcome};
@@ -46,13 +47,32 @@ struct Slot {
     number: usize,
     binary_id: Option<Vec<u8>>,
     records: usize,
-    /// The sum of the counts of executables that were destroyed.
+    /// The sum of the counts of tests that have ended. Their counters were reset then.
+    ended_tests: Option<Shared>,
+    /// The sum of the counts of executables that were destroyed since then.
     unloaded_counts: Option<Shared>,
     /// The counts in each executable at the last drain, sorted.
     loaded: Vec<(ExecutableId, Shared)>,
-    /// The sum: the content of the file.
+    /// The file with the sum of all of these.
+    all: Output,
+    /// The file of the current test: the sum without tests that have ended.
+    test: Output,
+}
+
+/// A file, and its content.
+#[derive(Default)]
+struct Output {
     image: Shared,
     written: Option<Written>,
+}
+
+/// A file of a code object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Has all counts of the process.
+    All,
+    /// Has the counts of the current test.
+    Test,
 }
 
 /// The directory of profiles that are written now. `None`: none are written.
@@ -72,6 +92,7 @@ pub fn directory(settings: &Settings) -> Option<PathBuf> {
 /// The names of one drain's files.
 struct Names {
     target: Target,
+    test: Option<Test>,
     values: Values,
     /// The program's current directory. Empty if it was removed: names are relative then.
     directory: PathBuf,
@@ -83,6 +104,7 @@ impl Names {
     fn new(settings: &Settings) -> Names {
         Names {
             target: Target::new(&settings.environment),
+            test: Test::current(settings),
             values: Values {
                 pid: std::process::id(),
                 ..settings.environment.values.clone()
@@ -119,6 +141,7 @@ impl Files {
         settings: &Settings,
         mut profiles: Vec<Profile>,
         existing: Option<&IdSet<ExecutableId>>,
+        files: &[Which],
         outcome: &mut Outcome,
     ) {
         // For code objects whose unloading was not observed, the counts of the last drain are kept.
@@ -147,17 +170,39 @@ impl Files {
         for n in changed {
             let slot = &mut self.slots[n];
             let (arch, records) = (slot.arch.clone(), slot.records);
-            let summed = slot.sum().map_err(atomic_file::Error::from);
-            match summed.and_then(|()| slot.write(&names, &mut self.wait)) {
-                Ok(Some(path)) => diagnostics::note(
-                    settings.verbose,
-                    format_args!("{records} records of {arch} to {}", path.display()),
-                ),
-                Ok(None) => {}
-                Err(error) => outcome.lose(format_args!(
-                    "lost the counters of a code object on {arch}: {error}"
-                )),
+            let mut written = slot.sum().map_err(atomic_file::Error::from);
+            for which in files {
+                let result = written.and_then(|()| slot.write(*which, &names, &mut self.wait));
+                written = result.map(|path| {
+                    if let Some(path) = path {
+                        diagnostics::note(
+                            settings.verbose,
+                            format_args!("{records} records of {arch} to {}", path.display()),
+                        );
+                    }
+                });
             }
+            if let Err(error) = written {
+                outcome.lose(format_args!(
+                    "lost the counters of a code object on {arch}: {error}"
+                ));
+            }
+        }
+    }
+
+    /// The current test has ended, and all counters were reset.
+    pub fn end_test(&mut self, outcome: &mut Outcome) {
+        for slot in &mut self.slots {
+            if let Err(error) = slot.sum() {
+                outcome.lose(format_args!(
+                    "lost the counters of a code object on {}: {error}",
+                    slot.arch
+                ));
+            }
+            slot.ended_tests = Some(slot.all.image.clone());
+            slot.unloaded_counts = None;
+            slot.loaded.clear();
+            slot.test = Output::default();
         }
     }
 
@@ -173,7 +218,7 @@ impl Files {
         let code_object = (agent.id, profile.fingerprint);
         let known = self.by_code_object.entry(code_object).or_default();
         let is_same =
-            |&&n: &&usize| counts::check_same(&self.slots[n].image, &profile.image).is_ok();
+            |&&n: &&usize| counts::check_same(&self.slots[n].all.image, &profile.image).is_ok();
         let n = match known.iter().find(is_same).copied() {
             Some(n) => n,
             None => {
@@ -186,10 +231,11 @@ impl Files {
                     number,
                     binary_id: None,
                     records: 0,
+                    ended_tests: None,
                     unloaded_counts: None,
                     loaded: Vec::new(),
-                    image: Shared::default(),
-                    written: None,
+                    all: Output::default(),
+                    test: Output::default(),
                 });
                 known.push(self.slots.len() - 1);
                 self.slots.len() - 1
@@ -202,11 +248,13 @@ impl Files {
     /// Discards the counts so far. Those in a shared file (%m) stay there.
     pub fn reset(&mut self) {
         for slot in &mut self.slots {
+            slot.ended_tests = None;
             slot.unloaded_counts = None;
             slot.loaded.clear();
-            slot.written = None;
+            slot.test = Output::default();
+            slot.all.written = None;
             // No other reference is left, and the image is valid because devprof has encoded it.
-            if let Some(image) = Arc::get_mut(&mut slot.image) {
+            if let Some(image) = Arc::get_mut(&mut slot.all.image) {
                 let _ = counts::reset(image);
             }
         }
@@ -216,7 +264,7 @@ impl Files {
     /// and its files lack device functions that are not kernels.
     pub fn rewrite_replaced(&mut self) {
         for slot in &mut self.slots {
-            let Some(written) = &mut slot.written else {
+            let Some(written) = &mut slot.all.written else {
                 continue;
             };
             let now = FileId::at(&written.path);
@@ -249,9 +297,9 @@ impl Slot {
         self.binary_id = profile.binary_id;
         self.records = profile.records;
         let image = Arc::new(profile.image);
-        if self.image.is_empty() {
+        if self.all.image.is_empty() {
             // Later images are compared with the first one.
-            self.image = image.clone();
+            self.all.image = image.clone();
         }
         if !same {
             match self.find(profile.executable) {
@@ -261,23 +309,34 @@ impl Slot {
         }
     }
 
-    /// Adds up the image. If memory cannot be allocated, nothing changes.
+    /// Adds up the images. If memory cannot be allocated, nothing changes.
     fn sum(&mut self) -> Result<(), OutOfMemory> {
         let loaded = self.loaded.iter().map(|(_, image)| image);
-        let mut all = self.unloaded_counts.iter().chain(loaded);
-        let Some(first) = all.next() else {
+        let Some(test) = self.sum_of(self.unloaded_counts.iter().chain(loaded))? else {
             return Ok(());
         };
-        let Some(second) = all.next() else {
-            self.image = first.clone();
-            return Ok(());
+        if let Some(all) = self.sum_of(self.ended_tests.iter().chain([&test]))? {
+            (self.all.image, self.test.image) = (all, test);
+        }
+        Ok(())
+    }
+
+    /// `None` if there are no images.
+    fn sum_of<'a>(
+        &self,
+        mut images: impl Iterator<Item = &'a Shared>,
+    ) -> Result<Option<Shared>, OutOfMemory> {
+        let Some(first) = images.next() else {
+            return Ok(None);
+        };
+        let Some(second) = images.next() else {
+            return Ok(Some(first.clone()));
         };
         let mut sum = alloc::copy_of(first)?;
-        for image in std::iter::once(second).chain(all) {
+        for image in std::iter::once(second).chain(images) {
             add(&mut sum, image, &self.arch);
         }
-        self.image = Arc::new(sum);
-        Ok(())
+        Ok(Some(Arc::new(sum)))
     }
 
     /// The index of an executable's counts, or where to insert them.
@@ -307,9 +366,10 @@ impl Slot {
         }
     }
 
-    /// Writes the file. Returns its path, or `None` if it is up to date or the name is /dev/null.
+    /// Writes a file. Returns its path, or `None` if it is up to date, nothing ran in the test, or the name is /dev/null.
     fn write(
         &mut self,
+        which: Which,
         names: &Names,
         wait: &mut Wait,
     ) -> Result<Option<&Path>, atomic_file::Error> {
@@ -317,53 +377,76 @@ impl Slot {
             fingerprint: self.fingerprint,
             build_id: self.binary_id.as_deref(),
         };
+        let (output, test) = match (which, &names.test) {
+            (Which::All, _) => (&mut self.all, None),
+            (Which::Test, Some(test)) if counts::has_any(&self.test.image) => {
+                (&mut self.test, Some(test))
+            }
+            (Which::Test, _) => return Ok(None),
+        };
         let to = names.target.destination(&names.values, object);
-        if let Some(warning) = to.warning {
+        if let Some(warning) = to.warning.filter(|_| test.is_none()) {
             diagnostics::lost(warning);
         }
         // The caller has chosen the current directory.
         if env::is_secure() && !to.path.is_absolute() {
             return Err(atomic_file::Error::Privileged(to.path));
         }
-        let host = names.directory.join(&to.path);
+        let mut host = names.directory.join(&to.path);
+        if !atomic_file::is_wanted(&host)? {
+            return Ok(None);
+        }
+        if let Some(test) = test {
+            let name = host.file_name().unwrap_or_default().to_owned();
+            host = test.directory(&host.with_file_name(""))?.join(name);
+        }
         if to.merge {
-            return self.add_to_shared(&host, wait);
+            return output.add_to_shared(&host, &self.arch, which, wait);
         }
         let path = atomic_file::prefixed(&host, &self.arch, self.number);
         // The counts of an unloaded code object do not change: its file is not written again, even if it was replaced.
         let is_current = |written: &Written| {
             written.path == path
-                && written.image == self.image
+                && written.image == output.image
                 && (self.loaded.is_empty()
                     || written.id.is_some() && written.id == FileId::at(&path))
         };
-        if self.written.as_ref().is_some_and(is_current) || !is_wanted(&host, &path)? {
+        if output.written.as_ref().is_some_and(is_current) || !atomic_file::is_wanted(&path)? {
             return Ok(None);
         }
-        let names_process = names.target.names_process();
+        let names_process = names.target.names_process() && which == Which::All;
         if names_process && earlier_program::has_written(&path, names.loaded) {
             diagnostics::lost(format_args!(
                 "{} is replaced: it has the counts of the program that this process executed before (exec); with %m in the name, the counts are added up",
                 path.display()
             ));
         }
-        let id = atomic_file::write(&path, &self.image)?;
-        Ok(Some(self.record_write(path, Some(id), Event::Wrote)))
+        let id = atomic_file::write(&path, &output.image)?;
+        Ok(Some(output.record_write(
+            path,
+            Some(id),
+            Event::Wrote,
+            which,
+        )))
     }
+}
 
+impl Output {
     /// Adds the image to a file that other processes share: the first one that is neither damaged nor from another
     /// build.
     fn add_to_shared(
         &mut self,
         shared: &Path,
+        arch: &str,
+        which: Which,
         wait: &mut Wait,
     ) -> Result<Option<&Path>, atomic_file::Error> {
         let mut refused = Vec::new();
         loop {
-            let path = atomic_file::prefixed(shared, &self.arch, refused.len());
+            let path = atomic_file::prefixed(shared, arch, refused.len());
             let added = self.written.as_ref().filter(|written| written.path == path);
             let is_current = added.is_some_and(|added| added.image == self.image);
-            if is_current || !is_wanted(shared, &path)? {
+            if is_current || !atomic_file::is_wanted(&path)? {
                 return Ok(None);
             }
             let (mut mismatch, mut is_new) = (None, false);
@@ -375,7 +458,7 @@ impl Slot {
                 let added = added.map(|added| &added.image[..]);
                 match counts::add(&mut sum, &self.image, added) {
                     Ok(saturated) => {
-                        report_saturated(saturated, &self.arch);
+                        report_saturated(saturated, arch);
                         Ok(Some(sum))
                     }
                     Err(error) => {
@@ -397,20 +480,24 @@ impl Slot {
                 ));
             }
             let event = if is_new { Event::Wrote } else { Event::Added };
-            return Ok(Some(self.record_write(path, None, event)));
+            return Ok(Some(self.record_write(path, None, event, which)));
         }
     }
 
-    fn record_write(&mut self, path: PathBuf, id: Option<FileId>, event: Event) -> &Path {
-        run_log::append_path(event, &path);
+    fn record_write(
+        &mut self,
+        path: PathBuf,
+        id: Option<FileId>,
+        event: Event,
+        which: Which,
+    ) -> &Path {
+        // A test's counts are also in a file of the process.
+        if which == Which::All {
+            run_log::append_path(event, &path);
+        }
         let image = self.image.clone();
         &self.written.insert(Written { path, image, id }).path
     }
-}
-
-/// See [`atomic_file::is_wanted`]: for the host's file name, and for the device's.
-fn is_wanted(host: &Path, device: &Path) -> Result<bool, atomic_file::Error> {
-    Ok(atomic_file::is_wanted(host)? && atomic_file::is_wanted(device)?)
 }
 
 /// Adds an image of the same code object.
@@ -431,6 +518,7 @@ fn report_saturated(counters: usize, arch: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use profraw::format::{Header, V11};
 
     #[test]
     fn equal_counts_share_their_memory() {
@@ -454,17 +542,71 @@ mod tests {
         for image in [b"two", b"two"] {
             slot.update(profile(3, image));
             slot.sum().unwrap();
-            slot.record_write("x".into(), None, Event::Wrote);
-            assert_eq!(**slot.image, *image);
-            let others = [&slot.loaded[0].1, &slot.written.as_ref().unwrap().image];
-            assert!(others.iter().all(|other| Arc::ptr_eq(other, &slot.image)));
+            slot.all
+                .record_write("x".into(), None, Event::Wrote, Which::All);
+            assert_eq!(**slot.all.image, *image);
+            let written = &slot.all.written.as_ref().unwrap().image;
+            let mut others = [&slot.loaded[0].1, written, &slot.test.image].into_iter();
+            assert!(others.all(|other| Arc::ptr_eq(other, &slot.all.image)));
         }
         slot.unload(ExecutableId::Hsa(3));
         slot.sum().unwrap();
         assert!(
             slot.unloaded_counts
                 .as_ref()
-                .is_some_and(|counts| Arc::ptr_eq(counts, &slot.image))
+                .is_some_and(|counts| Arc::ptr_eq(counts, &slot.all.image))
         );
+    }
+
+    #[test]
+    fn a_test_has_the_counts_since_the_one_before() {
+        let image = |count: u64| {
+            let mut words = Header {
+                version: V11.version,
+                num_counters: 1,
+                ..Header::default()
+            }
+            .words();
+            words.push(count);
+            let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+            bytes.collect::<Vec<u8>>()
+        };
+        let agent = Agent {
+            id: AgentId::Hsa(1),
+            name: "gfx1100".into(),
+        };
+        // What the test and the process have after a drain.
+        let drain = |files: &mut Files, executable, count| {
+            let profile = Profile {
+                agent: 0,
+                executable: ExecutableId::Hsa(executable),
+                fingerprint: 2,
+                binary_id: None,
+                image: image(count),
+                records: 1,
+                is_observed: true,
+            };
+            let n = files.add_profile(&agent, profile);
+            files.slots[n].sum().unwrap();
+            [&files.slots[n].test, &files.slots[n].all].map(|output| (*output.image).clone())
+        };
+        let mut files = Files::default();
+        assert_eq!(drain(&mut files, 3, 5), [image(5), image(5)]);
+        // It counts on, and is unloaded; another executable has the same code object.
+        assert_eq!(drain(&mut files, 3, 6), [image(6), image(6)]);
+        assert_eq!(drain(&mut files, 4, 1), [image(7), image(7)]);
+        files.unload(ExecutableId::Hsa(3));
+        let mut outcome = Outcome::default();
+        files.end_test(&mut outcome);
+        assert!(!counts::has_any(&files.slots[0].test.image));
+        // The counters were reset.
+        assert_eq!(drain(&mut files, 4, 0), [image(0), image(7)]);
+        assert_eq!(drain(&mut files, 4, 2), [image(2), image(9)]);
+        files.end_test(&mut outcome);
+        files.end_test(&mut outcome);
+        assert_eq!(*files.slots[0].all.image, image(9));
+        files.reset();
+        assert_eq!(*files.slots[0].all.image, image(0));
+        assert_eq!(outcome.lost, 0);
     }
 }

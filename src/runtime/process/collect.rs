@@ -74,6 +74,7 @@ fn collect_from(
         }
         match kind {
             DrainKind::Reset => drain.reset()?,
+            DrainKind::TestEnd => drain.end_test()?,
             _ => drain.collect(kind)?,
         }
     }

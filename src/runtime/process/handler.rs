@@ -10,6 +10,7 @@ use crate::amd::{hsa_runtime, queues};
 use crate::drain::kind::DrainKind;
 use crate::nvidia::subscriber::{self, Unobserved};
 use crate::nvidia::{without_cupti, wrapped};
+use crate::output::{profile_files, test_files};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::features::{HAS_CUDA, HAS_TRACE};
 use crate::support::panic_guard::{Cost, guarded};
@@ -21,6 +22,7 @@ use crate::sys::{exit, loader};
 use crate::trace;
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::slice;
 use std::sync::OnceLock;
 
 /// The next step if the destruction of executables cannot be observed.
@@ -161,6 +163,17 @@ fn handle_as_owner(request: Request) -> u64 {
             return answer(outcome);
         }
         Request::Reset {} => return answer(run(DrainKind::Reset)),
+        Request::Test { name, size } => {
+            if settings().test.is_none() {
+                return 0;
+            }
+            let mut outcome = run(DrainKind::TestEnd);
+            // SAFETY: `devprof_test` sends the address and size of a string that stays valid until it has the answer.
+            let name = unsafe { slice::from_raw_parts(name as *const u8, size as usize) };
+            let profiles = profile_files::directory(settings());
+            test_files::begin(name, profiles.as_deref(), settings(), &mut outcome);
+            return answer(outcome);
+        }
         Request::Freezing { executable } => {
             return lifecycle::generation_of(executable);
         }

@@ -94,6 +94,8 @@ requests! {
         26 Exiting();
         /// The answer is how long the process's end may still wait for the GPU, in nanoseconds.
         27 TimeLeft();
+        /// The current test ends, and the one whose name is at this address begins. The answer is as for [`Request::Collect`].
+        28 Test(name: u64, size: u64);
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Settings {
     /// True unless DEVPROF_SIGNALS=0: drain when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process. A handler is
     /// installed for each that has its default action when the first code object is loaded.
     pub signals: bool,
+    /// DEVPROF_TEST: the first test, or empty. `None`: counts are not attributed to tests.
+    pub test: Option<OsString>,
 }
 
 /// The contents of a trace in addition to dispatches and the API calls that launch them, and when it records.
@@ -128,6 +130,7 @@ impl Settings {
             snapshot: milliseconds(settings::SNAPSHOT),
             copies_budget: number(settings::COUNTER_COPIES).unwrap_or(COPIES_BUDGET),
             signals: env(settings::SIGNALS.name).is_none_or(|value| value != "0"),
+            test: env(settings::TEST.name),
         }
     }
 }

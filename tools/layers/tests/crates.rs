@@ -49,13 +49,16 @@ fn the_command_line() {
         report::inputs
         report::lines report::numbers report::python report::source
         report::mcdc
+        report::counters
         report::mapping
         report::cuda report::diff report::select
         report::llvm_cov
         report::model report::objects report::trace
         report::column_data report::counts
         report::decisions report::formula report::xml
-        report::baseline report::lcov
+        report::attribution
+        report::test_database report::lcov
+        report::baseline
         report::notes
         report::census
         report::build
@@ -66,7 +69,7 @@ fn the_command_line() {
         report::cobertura report::coverage_py report::github report::html report::markdown report::sonar
         report::render
         report
-        cover
+        affected cover
         docs
     ";
     check("src/cli/src/lib.rs", layers, &[]);

@@ -40,7 +40,7 @@ const COMMON: Described = Described::text(
     "If set and not empty, --color=auto does not color anything.",
 );
 
-pub static PAGES: [Page; 14] = [
+pub static PAGES: [Page; 15] = [
     Page {
         name: "devprof",
         environment: &[RUNTIME, &[RUN], &TOOLS, &[COMMON]],
@@ -51,7 +51,7 @@ Compile a program with coverage, run it, and see which lines ran on the GPU:
 Check this machine for missing components:
     devprof doctor
 ",
-        see_also: "devprof-cover(1), devprof-cc(1), devprof-run(1), devprof-flags(1), devprof-cuda-toolkit(1), devprof-inspect(1), devprof-extract(1), devprof-merge(1), \
+        see_also: "devprof-cover(1), devprof-affected(1), devprof-cc(1), devprof-run(1), devprof-flags(1), devprof-cuda-toolkit(1), devprof-inspect(1), devprof-extract(1), devprof-merge(1), \
                    devprof-report(1), devprof-stats(1), devprof-export(1), devprof-doctor(1), devprof-demo(1), \
                    clang(1), llvm-profdata(1), llvm-cov(1)",
     },
@@ -66,7 +66,19 @@ For CI: a file for other tools, and a threshold:
 Another run, in addition to the first, in the browser:
     devprof cover --append --open ./a
 ",
-        see_also: "devprof(1), devprof-cc(1), devprof-run(1), devprof-report(1)",
+        see_also: "devprof(1), devprof-affected(1), devprof-cc(1), devprof-run(1), devprof-report(1)",
+    },
+    Page {
+        name: "devprof-affected",
+        environment: &[&[COMMON]],
+        examples: "
+Record what each test runs, and later run the tests that a change affects:
+    devprof cover --per-test -- ctest --test-dir build
+    ctest --test-dir build -R \"$(devprof affected --since origin/main --format ctest)\"
+The same for GoogleTest, if documents do not matter:
+    ./a \"$(devprof affected --since HEAD~1 --format gtest --ignore '*.md')\"
+",
+        see_also: "devprof(1), devprof-cover(1)",
     },
     Page {
         name: "devprof-cc",

@@ -3,6 +3,7 @@
 use super::profile::named;
 use crate::paths::{self, Found, Kind};
 use anyhow::{Context, Result};
+use profraw::TEST_NAME;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -16,6 +17,8 @@ const RAW: Kind = Kind {
         path.extension()
             .is_some_and(|extension| extension == "profraw")
     },
+    // The counts of a test are also in the profiles of its process.
+    skips: |directory| directory.join(TEST_NAME).exists(),
 };
 
 /// Expands the arguments to files. The name of a host's profile, which is the name that the program was given, also means the
@@ -136,6 +139,20 @@ mod tests {
         assert_eq!((&found.files[..], found.missing.len()), (&[present][..], 1));
         let error = expand(&[argument("none")]).unwrap_err().to_string();
         assert!(error.contains("cannot read the list"), "{error}");
+    }
+
+    #[test]
+    fn the_profiles_of_tests_are_no_profiles_of_their_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let test = dir.path().join("tests/a");
+        fs::create_dir_all(&test).unwrap();
+        let (own, of_test) = (dir.path().join("x.profraw"), test.join("x.profraw"));
+        for path in [&own, &of_test, &test.join(TEST_NAME)] {
+            fs::write(path, "").unwrap();
+        }
+        let found = |path: &Path| expand(&[path.to_owned()]).unwrap().files;
+        assert_eq!(found(dir.path()), [own]);
+        assert_eq!(found(&test), [of_test]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Builds the report from the coverage data of its columns and from the trace.
 
+use super::attribution::Attribution;
 use super::census::{self, Census};
 use super::column_data::ColumnData;
 use super::counts::sum;
@@ -163,6 +164,8 @@ pub struct Contents {
     pub traces: Vec<Trace>,
     /// All kernels of the binaries.
     pub census: Option<Census>,
+    /// Of the tests, if they were asked for.
+    pub attribution: Option<Attribution>,
 }
 
 /// Builds the report. `find` reads a source file. `changed`: only these lines.
@@ -326,6 +329,7 @@ fn files(
             lines: lines(data, &counted, device.as_ref(), &path, evaluated),
             columns,
             changed: changed.map(<[_]>::to_vec),
+            tests: BTreeMap::new(),
             path,
         })
     };
@@ -953,6 +957,7 @@ mod tests {
         let contents = Contents {
             columns,
             traces: vec![trace],
+            attribution: None,
             census: Some(Census::of_kernels(&in_binaries)),
         };
         let naming = Naming::default();

@@ -136,6 +136,7 @@ pub fn summary(report: &Report, file: &File, counted: &CountedDecision) -> Strin
 mod tests {
     use super::*;
     use crate::report::source::Source;
+    use std::collections::BTreeMap;
 
     #[test]
     fn the_text_of_a_part_is_one_line() {
@@ -152,6 +153,7 @@ mod tests {
             columns: Vec::new(),
             lines: Vec::new(),
             changed: None,
+            tests: BTreeMap::new(),
         };
         for (start, end, expected) in [
             ((1, 5), (2, 13), Some("a && b || é")),

@@ -2,7 +2,7 @@
 
 use super::source::{Source, working_tree};
 use crate::git;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -42,27 +42,11 @@ impl Changed {
 
     /// `dir`: in the git tree.
     fn since_in(dir: &Path, rev: &str) -> anyhow::Result<Changed> {
-        let run = |arguments: &[&str]| run(dir, arguments);
-        let top = run(&["rev-parse", "--show-toplevel"]).context("--diff needs a git tree")?;
-        let top = Path::new(OsStr::from_bytes(top.trim_ascii_end())).canonicalize()?;
-        // The commit is resolved first, so that it cannot be an option.
-        let rev_argument = format!("{rev}^{{commit}}");
-        let commit = run(&["rev-parse", "--verify", "--end-of-options", &rev_argument]);
-        let commit = String::from_utf8(commit.with_context(|| format!("--diff {rev}"))?)?;
-        let arguments = [
-            "diff",
-            "--unified=0",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-relative",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            "--ignore-submodules=all",
-            commit.trim(),
-            "--",
-        ];
-        Ok(Changed::parse(&top, &run(&arguments)?))
+        let top = git::top(dir).context("--diff needs a git tree")?;
+        let commit = git::commit(dir, rev).with_context(|| format!("--diff {rev}"))?;
+        let options = ["--ignore-submodules=all", &commit, "--"];
+        let diff = git::run(dir, &[git::DIFF, &options].concat())?;
+        Ok(Changed::parse(&top, &diff))
     }
 
     /// Parses the output of `git diff --unified=0`.
@@ -79,7 +63,7 @@ impl Changed {
                 file = name
                     .strip_prefix(b"b/")
                     .map(|name| top.join(OsStr::from_bytes(name)));
-            } else if let Some((before, start, lines)) = hunk(line) {
+            } else if let Some(((_, before), (start, lines))) = hunk(line) {
                 rest = before + lines;
                 if let (Some(file), 1..) = (&file, lines) {
                     let own = changed.0.entry(file.clone()).or_default();
@@ -99,23 +83,8 @@ impl Changed {
     }
 }
 
-/// The output of a git command in a directory.
-fn run(dir: &Path, arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
-    let output = git::command().args(arguments).current_dir(dir).output();
-    let output = output.context("cannot start git")?;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        bail!(
-            "git {}: {}",
-            arguments[0],
-            message.lines().next().unwrap_or("it failed")
-        );
-    }
-    Ok(output.stdout)
-}
-
-/// Of `@@ -10,2 +12,3 @@`: 2, 12 and 3.
-fn hunk(line: &[u8]) -> Option<(u32, u32, u32)> {
+/// The start and the number of the lines before and after: of `@@ -10,2 +12,3 @@`, (10, 2) and (12, 3).
+pub fn hunk(line: &[u8]) -> Option<((u32, u32), (u32, u32))> {
     let text = std::str::from_utf8(line.strip_prefix(b"@@ -")?).ok();
     let text = text.or_else(|| {
         let end = line.windows(3).skip(4).position(|three| three == b" @@")?;
@@ -127,8 +96,7 @@ fn hunk(line: &[u8]) -> Option<(u32, u32, u32)> {
         Some((start, lines)) => Some((start.parse().ok()?, lines.parse().ok()?)),
         None => Some((text.parse().ok()?, 1)),
     };
-    let ((_, before), (start, after)): ((u32, u32), (u32, u32)) = (range(before)?, range(after)?);
-    Some((before, start, after))
+    Some((range(before)?, range(after)?))
 }
 
 /// A file name as git writes it: in quotes with escapes, if it has special characters.

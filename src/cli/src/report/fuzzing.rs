@@ -96,6 +96,7 @@ fn report(bytes: &[u8]) -> Report {
     let contents = build::Contents {
         columns: vec![column],
         traces: Vec::new(),
+        attribution: None,
         census: None,
     };
     let report = build::report(title, &contents, naming, &Select::default(), None, source);

@@ -1,15 +1,19 @@
 //! LCOV tracefiles (geninfo(1)). Function names are symbols, as in llvm-cov's output: genhtml demangles them. Each
 //! function in the source has one record, so readers count as many functions as the other formats.
 
+use super::attribution::{Attribution, Location};
 use super::counts::{Counted, CountedDecision, Counts, Which};
 use super::decisions;
-use super::model::{File, Report};
+use super::model::{File, Ratio, Report};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The name of the file in the directory of a report, which editors search for.
 pub const NAME: &str = "lcov.info";
+/// The file with the lines of each test, next to the database.
+pub const TESTS_NAME: &str = "tests.info";
 
 /// Writes `lcov.info`, with all architectures and the host if it is included, and one file per column that ran.
 pub fn write_all(report: &Report, dir: &Path) -> io::Result<()> {
@@ -39,6 +43,36 @@ pub fn write(report: &Report, which: Which, out: &mut impl Write) -> io::Result<
     for (file, counts) in Counts::of_files(report, which) {
         if can_name(file.location()) {
             write_file(report, file, &counts, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes which lines each test ran, in sections with its name (TN). Readers add up the counts of all tests, so a line has the number
+/// of the tests that ran it. As in lcov, names have only letters, digits and underscores.
+pub fn write_tests(
+    attribution: &Attribution,
+    locations: &BTreeMap<Arc<str>, Location>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for (name, ran) in &attribution.tests {
+        let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        for (path, lines) in &ran.lines {
+            let location = &locations[path].shown;
+            if !can_name(location) {
+                continue;
+            }
+            writeln!(out, "TN:{name}\nSF:{location}")?;
+            let code = attribution.code[path].iter();
+            let mut ratio = Ratio::default();
+            for line in code.flat_map(|&(first, last)| first..=last) {
+                let is_in = |&(first, last): &(u32, u32)| (first..=last).contains(&line);
+                let count = u64::from(lines.iter().any(is_in));
+                ratio.add(Ratio::of([count]));
+                writeln!(out, "DA:{line},{count}")?;
+            }
+            writeln!(out, "LF:{}\nLH:{}", ratio.total, ratio.covered)?;
+            writeln!(out, "end_of_record")?;
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 //! each function, whether the code object has the function at all, and the conditions of its decisions (MC/DC). For a function
 //! that the code object only declares, the mapping has a single region without a counter.
 
+use super::counters::Counters;
 use super::mcdc::{self, Decision};
 use super::numbers::Numbers;
 use crate::names;
@@ -79,27 +80,53 @@ fn sections<'a>(object: &'a [u8], name: &str) -> anyhow::Result<Vec<&'a [u8]>> {
 
 /// Adds the records of a section.
 pub fn read(section: &[u8], found: &mut HashMap<u64, Record>) -> anyhow::Result<()> {
-    let mut at = 0;
-    while let Ok((header, rest)) = Header::ref_from_prefix(&section[at..]) {
-        let size = header.size.get() as usize;
-        let mapping = rest.get(..size).with_context(|| {
-            format!(
-                "the record at {at} of __llvm_covfun exceeds the section: its mapping has {size} bytes"
-            )
-        })?;
+    each(section, |name, mapping, encoded| {
         let own = Record {
-            mapping: Mapping {
-                hash: header.structural_hash.get(),
-                unused: is_unused(mapping),
-            },
-            decisions: decisions(mapping),
+            mapping,
+            decisions: decisions(encoded),
         };
         // If one translation unit declares a function and another one defines it, both records are present.
-        match found.entry(header.name_hash.get()) {
+        match found.entry(name) {
             Entry::Occupied(mut kept) if kept.get().mapping.unused => drop(kept.insert(own)),
             Entry::Occupied(_) => {}
             Entry::Vacant(free) => drop(free.insert(own)),
         }
+    })
+}
+
+/// The counters of the regions of all functions that a code object has, by the hash of their names.
+///
+/// # Errors
+/// See [`functions`].
+pub fn counters(object: &[u8]) -> anyhow::Result<HashMap<u64, Counters>> {
+    let mut found = HashMap::new();
+    for section in sections(object, "__llvm_covfun")? {
+        each(section, |name, mapping, encoded| {
+            if !mapping.unused
+                && let Some(counters) = Counters::read(encoded)
+            {
+                found.entry(name).or_insert(counters);
+            }
+        })?;
+    }
+    Ok(found)
+}
+
+/// Calls `record` with the hash of the name, the properties and the encoded mapping of each function.
+fn each(section: &[u8], mut record: impl FnMut(u64, Mapping, &[u8])) -> anyhow::Result<()> {
+    let mut at = 0;
+    while let Ok((header, rest)) = Header::ref_from_prefix(&section[at..]) {
+        let size = header.size.get() as usize;
+        let encoded = rest.get(..size).with_context(|| {
+            format!(
+                "the record at {at} of __llvm_covfun exceeds the section: its mapping has {size} bytes"
+            )
+        })?;
+        let mapping = Mapping {
+            hash: header.structural_hash.get(),
+            unused: is_unused(encoded),
+        };
+        record(header.name_hash.get(), mapping, encoded);
         at = (at + size_of::<Header>() + size)
             .next_multiple_of(ALIGNMENT)
             .min(section.len());

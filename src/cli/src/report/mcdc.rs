@@ -184,7 +184,7 @@ pub fn decisions(files: u64, numbers: &mut Numbers) -> Option<Vec<Decision>> {
                     open.decision.conditions.push(Condition { span, constant });
                     open.ids.push(id);
                 }
-                Region::Other => {}
+                Region::Code { .. } | Region::Branch => {}
             }
         }
     }
@@ -207,24 +207,36 @@ fn place(own: Span, uses: &HashMap<usize, Span>) -> Vec<Position> {
 }
 
 /// The beginning of a region: its kind, and what is needed of it.
-enum Region {
-    Expansion { file: u64 },
-    Decision { number: u64 },
-    Condition { id: u64, constant: bool },
-    Other,
+pub enum Region {
+    /// Code, a gap, or what is not compiled (its counter is 0, which has no count).
+    Code {
+        counter: u64,
+    },
+    /// The use of a macro, whose text is in a file of its own.
+    Expansion {
+        file: u64,
+    },
+    Branch,
+    Decision {
+        number: u64,
+    },
+    Condition {
+        id: u64,
+        constant: bool,
+    },
 }
 
 impl Region {
-    fn read(numbers: &mut Numbers) -> Option<Region> {
+    pub fn read(numbers: &mut Numbers) -> Option<Region> {
         // The two lowest bits are the kind of a counter. Without a counter, the third bit is set for expansions.
         let head = numbers.next()?;
         let (counter, kind) = (head & 3, head >> 3);
         Some(match kind {
-            _ if counter != 0 => Region::Other,
+            _ if counter != 0 => Region::Code { counter: head },
             file if head & 4 != 0 => Region::Expansion { file },
             4 => {
                 numbers.skip(2)?;
-                Region::Other
+                Region::Branch
             }
             5 => {
                 // The position in the bitmap.
@@ -244,13 +256,13 @@ impl Region {
                     constant: is_zero(taken) || is_zero(not_taken),
                 }
             }
-            _ => Region::Other,
+            _ => Region::Code { counter: 0 },
         })
     }
 }
 
 /// The position of a region. `line`: the first line of the previous region, and then of this one.
-fn span(file: usize, line: &mut u64, numbers: &mut Numbers) -> Option<Span> {
+pub fn span(file: usize, line: &mut u64, numbers: &mut Numbers) -> Option<Span> {
     *line = line.checked_add(numbers.next()?)?;
     let column = numbers.next()?;
     let last = line.checked_add(numbers.next()?)?;

@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::console::Severity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
@@ -285,6 +285,17 @@ pub struct File {
     /// With `--diff`: the only lines that are included.
     #[serde(skip)]
     pub changed: Option<Vec<RangeInclusive<u32>>>,
+    /// The tests that ran each line, if they are known.
+    #[serde(skip)]
+    pub tests: BTreeMap<u32, LineTests>,
+}
+
+/// The tests that ran a line.
+#[derive(Default)]
+pub struct LineTests {
+    pub number: usize,
+    /// The names of the first ones.
+    pub first: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -1,5 +1,6 @@
 //! Reads the inputs: the coverage of each architecture and of the host, and the calls of kernels.
 
+use super::attribution;
 use super::build::Contents;
 use super::census::{self, Census};
 use super::column_data::ColumnData;
@@ -27,6 +28,8 @@ pub struct How<'a> {
     pub allow_sampled: bool,
     /// If there are traces, find all kernels of the binaries.
     pub census: bool,
+    /// The directory of profiles that also has those of each test.
+    pub tests: Option<&'a Path>,
 }
 
 /// Reads the traces, and finds the kernels of the binaries. There are no profiles.
@@ -46,6 +49,7 @@ pub fn traces_only(
         columns: Vec::new(),
         traces,
         census: Some(census),
+        attribution: None,
     })
 }
 
@@ -92,10 +96,21 @@ pub fn read(
         notes.not_run(column);
     }
     notes.sampled(&groups);
+    let attribution = match how.tests {
+        Some(directory) => Some(attribution::read(directory, &objects, &profiles.llvm_cov)?),
+        None => None,
+    };
+    if let Some(attribution) = &attribution {
+        notes.losses(
+            "Not everything that ran could be attributed to its test",
+            attribution.lost.clone(),
+        );
+    }
     Ok(Contents {
         columns,
         traces,
         census,
+        attribution,
     })
 }
 

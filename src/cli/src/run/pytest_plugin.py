@@ -1,8 +1,24 @@
-"""Part of `devprof run --coverage`: shows the coverage of Triton's kernels in the summary of pytest."""
+"""Part of `devprof run --coverage`: shows the coverage of Triton's kernels in the summary of pytest, and names its tests."""
 
 import ctypes
 import os
 import subprocess
+
+import pytest
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    if "DEVPROF_TEST" not in os.environ:
+        yield
+        return
+    # Losses are reported on stderr.
+    begin = getattr(ctypes.CDLL(None), "devprof_test", None)
+    if begin is None:
+        pytest.exit("devprof --per-test: pytest did not load devprof", returncode=3)
+    begin(item.nodeid.encode())
+    yield
+    begin(None)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -247,6 +247,7 @@ impl View<'_> {
             @if self.file.lines.iter().any(|line| !line.branches.is_empty()) {
                 label.toggle { input type="checkbox" id="branches"; " Show conditions that were both true and false" }
             }
+            @if !self.file.tests.is_empty() { p.hint { "Point at a line to see the tests that ran it." } }
             (list.table(rows))
             @if let Some(known) = known.filter(|&known| last as usize > known) {
                 p.warning { "The mapping refers to line " (last) ", but the source has " (known) " lines: it is not the source that was compiled." }
@@ -259,7 +260,7 @@ impl View<'_> {
     fn line(&self, number: u32, line: Option<&Line>, text: &str) -> Markup {
         let class = line.map_or("", |line| self.class(line));
         html! {
-            tr class=(class) id=(format!("L{number}")) {
+            tr class=(class) id=(format!("L{number}")) title=[self.tests(number)] {
                 th.n scope="row" { a href=(format!("#L{number}")) { (number) } }
                 @if self.has_sum { (count(line.and_then(|line| line.device).map(Cell::Count), self.report.device_counts)) }
                 @for &column in &self.columns { (count(line.filter(|line| has_cell(line, column)).and_then(|line| line.columns[column]), self.kind(column))) }
@@ -272,6 +273,18 @@ impl View<'_> {
                 (self.decision(decision))
             }
         }
+    }
+
+    /// The tests that ran a line.
+    fn tests(&self, number: u32) -> Option<String> {
+        let tests = self.file.tests.get(&number)?;
+        let more = if tests.number > tests.first.len() {
+            "\n…"
+        } else {
+            ""
+        };
+        let number = plural(tests.number, "test");
+        Some(format!("{number}:\n{}{more}", tests.first.join("\n")))
     }
 
     fn condition(&self, number: u32, condition: &Condition, text: &str) -> Markup {
