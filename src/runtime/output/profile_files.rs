@@ -199,10 +199,8 @@ impl Files {
                     slot.arch
                 ));
             }
-            slot.ended_tests = Some(slot.all.image.clone());
-            slot.unloaded_counts = None;
-            slot.loaded.clear();
-            slot.test = Output::default();
+            let ended = slot.all.image.clone();
+            slot.begin_test(Some(ended));
         }
     }
 
@@ -248,10 +246,7 @@ impl Files {
     /// Discards the counts so far. Those in a shared file (%m) stay there.
     pub fn reset(&mut self) {
         for slot in &mut self.slots {
-            slot.ended_tests = None;
-            slot.unloaded_counts = None;
-            slot.loaded.clear();
-            slot.test = Output::default();
+            slot.begin_test(None);
             slot.all.written = None;
             // No other reference is left, and the image is valid because devprof has encoded it.
             if let Some(image) = Arc::get_mut(&mut slot.all.image) {
@@ -309,22 +304,30 @@ impl Slot {
         }
     }
 
+    /// All counters were reset. `ended`: the counts of tests that have ended.
+    fn begin_test(&mut self, ended: Option<Shared>) {
+        self.ended_tests = ended;
+        self.unloaded_counts = None;
+        self.loaded.clear();
+        self.test = Output::default();
+    }
+
     /// Adds up the images. If memory cannot be allocated, nothing changes.
     fn sum(&mut self) -> Result<(), OutOfMemory> {
         let loaded = self.loaded.iter().map(|(_, image)| image);
-        let Some(test) = self.sum_of(self.unloaded_counts.iter().chain(loaded))? else {
+        let Some(test) = self.sum_of(&mut self.unloaded_counts.iter().chain(loaded))? else {
             return Ok(());
         };
-        if let Some(all) = self.sum_of(self.ended_tests.iter().chain([&test]))? {
-            (self.all.image, self.test.image) = (all, test);
-        }
+        let all = self.sum_of(&mut self.ended_tests.iter().chain([&test]))?;
+        self.all.image = all.unwrap_or_default();
+        self.test.image = test;
         Ok(())
     }
 
     /// `None` if there are no images.
-    fn sum_of<'a>(
+    fn sum_of(
         &self,
-        mut images: impl Iterator<Item = &'a Shared>,
+        images: &mut dyn Iterator<Item = &Shared>,
     ) -> Result<Option<Shared>, OutOfMemory> {
         let Some(first) = images.next() else {
             return Ok(None);
@@ -333,7 +336,8 @@ impl Slot {
             return Ok(Some(first.clone()));
         };
         let mut sum = alloc::copy_of(first)?;
-        for image in std::iter::once(second).chain(images) {
+        add(&mut sum, second, &self.arch);
+        for image in images {
             add(&mut sum, image, &self.arch);
         }
         Ok(Some(Arc::new(sum)))
@@ -350,15 +354,9 @@ impl Slot {
             return;
         };
         let (_, last) = self.loaded.remove(n);
-        let Some(counts) = &self.unloaded_counts else {
-            self.unloaded_counts = Some(last);
-            return;
-        };
-        match alloc::copy_of(counts) {
-            Ok(mut sum) => {
-                add(&mut sum, &last, &self.arch);
-                self.unloaded_counts = Some(Arc::new(sum));
-            }
+        let sum = self.sum_of(&mut self.unloaded_counts.iter().chain([&last]));
+        match sum {
+            Ok(sum) => self.unloaded_counts = sum,
             Err(error) => diagnostics::lost(format_args!(
                 "lost the counters of a code object on {}: {error}",
                 self.arch
@@ -397,8 +395,9 @@ impl Slot {
             return Ok(None);
         }
         if let Some(test) = test {
-            let name = host.file_name().unwrap_or_default().to_owned();
-            host = test.directory(&host.with_file_name(""))?.join(name);
+            if let Some((directory, name)) = host.parent().zip(host.file_name()) {
+                host = test.directory(directory)?.join(name);
+            }
         }
         if to.merge {
             return output.add_to_shared(&host, &self.arch, which, wait);

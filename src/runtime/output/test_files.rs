@@ -25,8 +25,8 @@ pub fn begin(name: &[u8], profiles: Option<&Path>, settings: &Settings, outcome:
         return;
     };
     if let Err(error) = test.directory(profiles) {
-        let name = name.escape_ascii();
-        outcome.lose(format_args!("cannot record the test {name}: {error}"));
+        // It names the directory.
+        outcome.lose(format_args!("cannot record a test: {error}"));
     }
 }
 
@@ -61,11 +61,13 @@ impl Test {
 /// any characters.
 fn directory_name(test: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-    let shown = test.iter().take(MAX_NAME);
-    let shown = shown.map(|byte| if is_plain(byte) { *byte as char } else { '_' });
+    let mut name = String::new();
+    for byte in test.iter().take(MAX_NAME) {
+        name.push(if is_plain(byte) { *byte as char } else { '_' });
+    }
     let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = test.iter().fold(0xcbf2_9ce4_8422_2325, add);
-    format!("{}-{hash:016x}", shown.collect::<String>())
+    name + &format!("-{hash:016x}")
 }
 
 #[cfg(test)]
