@@ -394,10 +394,10 @@ impl Slot {
         if !atomic_file::is_wanted(&host)? {
             return Ok(None);
         }
-        if let Some(test) = test {
-            if let Some((directory, name)) = host.parent().zip(host.file_name()) {
-                host = test.directory(directory)?.join(name);
-            }
+        if let Some(test) = test
+            && let Some((directory, name)) = host.parent().zip(host.file_name())
+        {
+            host = test.directory(directory)?.join(name);
         }
         if to.merge {
             return output.add_to_shared(&host, &self.arch, which, wait);
