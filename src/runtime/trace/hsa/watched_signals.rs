@@ -257,6 +257,8 @@ use size::*;
 
 /// The handle of a signal is the address of a struct with this alignment (`amd_signal_t`).
 const SIGNAL_ALIGNMENT_BITS: u32 = 6;
+/// How many adjacent signals have the same bucket.
+const GROUP: usize = WAYS / 2;
 const SLOT_BITS: u32 = 16;
 const _: () = assert!(SLOTS <= 1 << SLOT_BITS);
 
@@ -500,9 +502,10 @@ impl Table {
     }
 
     /// Adjacent signals have the same bucket: a program uses the signals of a pool in turn, and the completion thread has
-    /// written to the bucket's cache line meanwhile, so the launching thread waits for the line once for several signals.
+    /// written to the bucket's cache line meanwhile, so the launching thread waits for the line once for several signals. They take
+    /// half of it, because the pools of two regions of memory can have the same buckets.
     fn bucket(&self, signal: SignalHandle) -> &Bucket {
-        let group = signal.0 as usize / (WAYS << SIGNAL_ALIGNMENT_BITS);
+        let group = signal.0 as usize / (GROUP << SIGNAL_ALIGNMENT_BITS);
         &self.buckets[(group ^ (group / BUCKETS)) % BUCKETS]
     }
 
@@ -840,7 +843,7 @@ mod tests {
         let (table, model) = (Table::default(), Model::default());
         model.value.set(1);
         // Adjacent signals have one bucket, and these have the same one.
-        let group = (WAYS as u64) << SIGNAL_ALIGNMENT_BITS;
+        let group = (GROUP as u64) << SIGNAL_ALIGNMENT_BITS;
         let signals = (1..=WAYS as u64 + 2).map(|n| SignalHandle(n * (BUCKETS as u64 + 1) * group));
         let watches: Vec<_> = signals
             .map(|signal| table.watch(&model, signal, Kind::Dispatch))
@@ -850,6 +853,20 @@ mod tests {
         let watches = watches.into_iter().flatten();
         watches.for_each(|watch| table.release(watch));
         assert_eq!(std::iter::from_fn(|| table.pop_free()).count(), SLOTS);
+    }
+
+    #[test]
+    fn the_signals_of_two_pools_with_the_same_buckets_are_watched() {
+        const SIGNALS: u64 = 1000;
+        let (table, model) = (Table::default(), Model::default());
+        model.value.set(1);
+        let distance = (BUCKETS * GROUP) as u64;
+        for pool in [1, 2] {
+            for n in 0..SIGNALS {
+                let signal = SignalHandle((pool * distance + n) << SIGNAL_ALIGNMENT_BITS);
+                assert!(table.watch(&model, signal, Kind::Dispatch).is_some());
+            }
+        }
     }
 
     #[test]
