@@ -353,14 +353,10 @@ impl Hunk {
 
     /// The lines that were changed, or the ones around what was added.
     fn lines_before(&self) -> (u32, u32) {
-        lines_of(self.before)
-    }
-}
-
-fn lines_of((start, number): (u32, u32)) -> (u32, u32) {
-    match number {
-        0 => (start, start + 1),
-        number => (start, start.saturating_add(number - 1)),
+        match self.before {
+            (start, 0) => (start, start + 1),
+            (start, number) => (start, start.saturating_add(number - 1)),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::console::Console;
 use crate::exit::{Outcome, usage};
+use crate::paths;
 use crate::report::lcov::TESTS_NAME;
 use crate::report::test_database::{self, DATABASE};
 use crate::report::{self, Format, Target};
@@ -13,7 +14,6 @@ use anyhow::{Context, bail};
 use clap::Args;
 use profraw::{DEVICE_CODE, TEST_NAME, TESTS};
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// The file in the directory that is locked while a run and its report use it.
@@ -76,7 +76,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     };
     let ran = run::execute(&request, console)?;
     let reported = if ran.has_profiles() {
-        let profiles = entries(&options.dir)?;
+        let profiles = paths::entries(&options.dir)?;
         let is_host = |path: &PathBuf| is_profile(path) && summary::has_host_name(path);
         let host = profiles.iter().any(is_host);
         let output = test_database::Output {
@@ -153,7 +153,7 @@ fn lock(dir: &Path, is_shared: bool) -> anyhow::Result<File> {
 /// # Errors
 /// The directory has other files, or an earlier run has not made the directories in it.
 fn clear(dir: &Path) -> anyhow::Result<()> {
-    let files = entries(dir)?;
+    let files = paths::entries(dir)?;
     let has_run = files.iter().any(|path| has_extension(path, "runlog"));
     let is_own = |path: &PathBuf| match path.is_dir() {
         true => {
@@ -192,7 +192,7 @@ fn clear(dir: &Path) -> anyhow::Result<()> {
 /// Whether a directory has the directories of tests, and nothing else.
 fn is_tests(dir: &Path) -> bool {
     let is_test = |path: &PathBuf| path.join(TEST_NAME).exists();
-    dir.ends_with(TESTS) && entries(dir).is_ok_and(|all| all.iter().all(is_test))
+    dir.ends_with(TESTS) && paths::entries(dir).is_ok_and(|all| all.iter().all(is_test))
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {
@@ -201,13 +201,4 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 
 fn is_profile(path: &Path) -> bool {
     has_extension(path, "profraw")
-}
-
-/// What is in a directory, which need not exist.
-fn entries(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let found = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        found => found.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()),
-    };
-    found.with_context(|| format!("cannot read {}", dir.display()))
 }

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::console::unless_closed;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempPath};
@@ -35,6 +35,19 @@ pub fn create_temporary(out: &Path) -> io::Result<NamedTempFile> {
 /// pipe or stdout, copies the contents instead.
 pub fn commit(temporary: NamedTempFile, out: &Path) -> io::Result<()> {
     commit_closed(temporary.into_temp_path(), out)
+}
+
+/// Writes a file, which gets its name when it is complete.
+pub fn write(
+    out: &Path,
+    contents: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let temporary = create_temporary(out)?;
+    let mut writer = BufWriter::new(temporary.as_file());
+    contents(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    commit(temporary, out)
 }
 
 /// [`commit`] for a temporary file that is closed.

@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -186,6 +186,15 @@ impl Found {
 /// Device and inode.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|data| (data.dev(), data.ino()))
+}
+
+/// What is in a directory, which need not exist.
+pub fn entries(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let found = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        found => found.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()),
+    };
+    found.with_context(|| format!("cannot read {}", dir.display()))
 }
 
 #[cfg(test)]

@@ -61,7 +61,6 @@ use model::Report;
 use notes::Notes;
 pub use render::{Format, Target};
 use source::Finder;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -304,15 +303,8 @@ fn write_tests(
     let locations = attribution.locations(finder);
     test_database::write(output, attribution, &locations)?;
     let path = output.path.with_file_name(lcov::TESTS_NAME);
-    let write = || {
-        let temporary = outfile::create_temporary(&path)?;
-        let mut out = BufWriter::new(temporary.as_file());
-        lcov::write_tests(attribution, &locations, &mut out)?;
-        out.flush()?;
-        drop(out);
-        outfile::commit(temporary, &path)
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
+    outfile::write(&path, |out| lcov::write_tests(attribution, &locations, out))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The model of the report, without notes.

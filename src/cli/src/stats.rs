@@ -27,6 +27,7 @@ use groups::{By, Grouping};
 use part::Part;
 use rows::{QueueGaps, Report, Totals};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -275,10 +276,8 @@ fn write_csv(report: &Report, dir: &Path, console: &mut Console) -> anyhow::Resu
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     for (name, text) in csv::files(report) {
         let out = dir.join(name);
-        let failed = || format!("cannot write {}", out.display());
-        let temporary = outfile::create_temporary(&out).with_context(failed)?;
-        fs::write(temporary.path(), &text).with_context(failed)?;
-        outfile::commit(temporary, &out).with_context(failed)?;
+        outfile::write(&out, |out| out.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {}", out.display()))?;
         let rows = plural(text.lines().count() - 1, "row");
         outfile::print_summary(console, &out, &format!("{}: {rows}", out.display()))?;
     }

@@ -238,10 +238,8 @@ private:
         } else if (isa<UncondBrInst>(Last)) {
             Next = Last.getSuccessor(0);
         }
-        if (Of.Decided) {
-            if (!Next || Next->getSinglePredecessor() != Block)
-                return end(Of);
-        }
+        if (Of.Decided && (!Next || Next->getSinglePredecessor() != Block))
+            return end(Of);
         if (!Next || !Of.Visited.insert(Next).second)
             return false;
         for (PHINode &Phi : Next->phis())
@@ -359,8 +357,8 @@ private:
         }
         if (List.empty())
             return None;
-        Constant *Value = ConstantDataArray::get(F.getContext(), List);
-        auto *Made = new GlobalVariable(*F.getParent(), Value->getType(), true, GlobalValue::PrivateLinkage, Value, "__devprof_implied");
+        Constant *Numbers = ConstantDataArray::get(F.getContext(), List);
+        auto *Made = new GlobalVariable(*F.getParent(), Numbers->getType(), true, GlobalValue::PrivateLinkage, Numbers, "__devprof_implied");
         return ConstantExpr::getPointerBitCastOrAddrSpaceCast(Made, None->getType());
     }
 };
@@ -676,6 +674,11 @@ public:
         return Then;
     }
 
+    static void store(Instruction *Before, const Flag &Of) {
+        IRBuilder<> Here(Before);
+        Here.CreateStore(Here.getInt8(0), address(Here, Of.first, Here.getInt64(Of.second)));
+    }
+
 protected:
     Function &F;
     SetTogether Others;
@@ -695,11 +698,6 @@ protected:
 
     static Value *address(IRBuilder<> &Here, Value *Array, Value *Index) {
         return Here.CreateInBoundsGEP(Here.getInt8Ty(), Array, Index);
-    }
-
-    static void store(Instruction *Before, const Flag &Of) {
-        IRBuilder<> Here(Before);
-        Here.CreateStore(Here.getInt8(0), address(Here, Of.first, Here.getInt64(Of.second)));
     }
 };
 
@@ -1290,9 +1288,9 @@ private:
         for (const Implied &Each : Flags)
             By[Each.Bits].push_back(Each.Of);
         for (auto &[Of, Set] : By) {
-            IRBuilder<> Then(ifNot0(Before, IRBuilder<>(Before).CreateAnd(Bits, Of), 1, 1));
+            Instruction *Then = ifNot0(Before, IRBuilder<>(Before).CreateAnd(Bits, Of), 1, 1);
             for (const Flag &Each : Set)
-                Then.CreateStore(Then.getInt8(0), Then.CreateConstInBoundsGEP1_32(Then.getInt8Ty(), Each.first, Each.second));
+                Writer::store(Then, Each);
         }
     }
 

@@ -11,7 +11,7 @@ use super::objects::{self, Object};
 use super::source::Finder;
 use crate::llvm::Tool;
 use crate::merge::{self, Arch};
-use crate::{names, parallel};
+use crate::{names, parallel, paths};
 use anyhow::Context;
 use profraw::{Layout, TEST_NAME, TESTS};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -83,7 +83,7 @@ pub fn read(directory: &Path, objects: &[Object], llvm_cov: &Tool) -> anyhow::Re
             Err(error) => all.lost.push(format!("{}: {error:#}", object.origin)),
         }
     }
-    let directories = directories(&directory.join(TESTS))?;
+    let directories = paths::entries(&directory.join(TESTS))?;
     for ran in parallel::map(&directories, |directory| test(directory, &known)) {
         let (name, ran, lost) = ran?;
         let lost = lost.into_iter();
@@ -98,16 +98,6 @@ pub fn read(directory: &Path, objects: &[Object], llvm_cov: &Tool) -> anyhow::Re
     Ok(all)
 }
 
-fn directories(tests: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let failed = || format!("cannot read {}", tests.display());
-    if !tests.exists() {
-        return Ok(Vec::new());
-    }
-    let entries = fs::read_dir(tests).with_context(failed)?;
-    let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| Ok(entry?.path())).collect();
-    paths.map_err(|error: std::io::Error| anyhow::Error::new(error).context(failed()))
-}
-
 /// The name of a test, what it ran, and what could not be attributed. `known`: the code objects, with the numbers of their functions
 /// among all.
 fn test(
@@ -118,8 +108,7 @@ fn test(
     let name = fs::read(directory.join(TEST_NAME)).with_context(failed)?;
     let (mut ran, mut lost) = (Ran::default(), Vec::new());
     let mut lines: BTreeMap<Arc<str>, BTreeSet<u32>> = BTreeMap::new();
-    for entry in fs::read_dir(directory).with_context(failed)? {
-        let path = entry.with_context(failed)?.path();
+    for path in paths::entries(directory)? {
         let is_profile = path.extension().is_some_and(|own| own == "profraw");
         // Hidden files are of processes that were killed while they wrote.
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();

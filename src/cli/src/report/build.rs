@@ -975,11 +975,7 @@ mod tests {
     fn source(path: &str) -> Source {
         Source {
             location: path.to_owned(),
-            read_from: None,
-            missing: None,
-            outside: false,
-            changed_since: false,
-            text: None,
+            ..Source::default()
         }
     }
 

@@ -85,11 +85,7 @@ fn report(bytes: &[u8]) -> Report {
     };
     let source = |path: &str| Source {
         location: path.to_owned(),
-        read_from: None,
-        missing: None,
-        outside: false,
-        changed_since: false,
-        text: None,
+        ..Source::default()
     };
     let title = texts.first().copied().unwrap_or_default();
     let naming = Naming::default();

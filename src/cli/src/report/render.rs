@@ -9,6 +9,7 @@ use crate::outfile;
 use anyhow::Context;
 use clap::ValueEnum;
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -188,9 +189,7 @@ pub fn write(
         Target::File(format, path) => {
             let failed = || format!("cannot write {}", path.display());
             let bytes = bytes(*format).with_context(failed)?;
-            let temporary = outfile::create_temporary(path).with_context(failed)?;
-            std::fs::write(temporary.path(), bytes).with_context(failed)?;
-            outfile::commit(temporary, path).with_context(failed)?;
+            outfile::write(path, |out| out.write_all(&bytes)).with_context(failed)?;
             console.print(&text::totals(path, report))?;
         }
         Target::Directory(formats, dir) => {
