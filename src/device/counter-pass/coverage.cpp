@@ -2029,6 +2029,7 @@ private:
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
     void moveBehindBranches() {
+        PostDominatorTree PostDominators(F);
         MapVector<BasicBlock *, SmallVector<std::pair<Marked *, unsigned>>> Moves;
         SmallPtrSet<BasicBlock *, 16> Stay;
         for (Marked &Each : All) {
@@ -2040,10 +2041,18 @@ private:
                 continue;
             BasicBlock *Behind = Branch->getSuccessor(IsTrue ? 0 : 1);
             Moves[Each.At].push_back({&Each, IsTrue ? 0 : 1});
-            // Half of a select costs as much as all of it. A loop is left once.
+            if (Branch->getSuccessor(0) == Branch->getSuccessor(1)) {
+                Stay.insert(Each.At);
+                continue;
+            }
+            // Half of a select costs as much as all of it. A loop is left once. Ways that meet need no select.
             Loop *Inside = Loops.getLoopFor(Each.At);
             bool IsExit = Inside && !Inside->contains(Behind);
-            if (Branch->getSuccessor(0) == Branch->getSuccessor(1) || (Behind->getSinglePredecessor() != Each.At && !IsExit))
+            if (Behind->getSinglePredecessor() == Each.At || IsExit)
+                continue;
+            if (BasicBlock *End = whereWaysMeet(Each.At, PostDominators))
+                Meetings.insert(End);
+            else
                 Stay.insert(Each.At);
         }
         for (auto &[Block, Of] : Moves) {
@@ -2056,6 +2065,55 @@ private:
                 Each->Condition = nullptr;
             }
         }
+    }
+
+    // The blocks between a branch and the block where all ways from it meet, except those in loops. Where they meet, and in front of
+    // such a loop, one OR sets the flags of the way that was taken: a constant.
+    struct Ways {
+        BasicBlock *Start, *End;
+        SmallSetVector<BasicBlock *, 16> Between;
+        SmallVector<BasicBlock *> BeforeLoops;
+        SmallVector<AllocaInst *> Registers; // null: no flags
+    };
+    SetVector<BasicBlock *> Meetings;
+
+    std::optional<Ways> waysTo(BasicBlock *End, const PostDominatorTree &PostDominators) {
+        Ways Found{Dominators.getNode(End)->getIDom()->getBlock(), End, {}, {}, {}};
+        Loop *Around = Loops.getLoopFor(End);
+        if (Loops.getLoopFor(Found.Start) != Around || !PostDominators.dominates(End, Found.Start))
+            return {};
+        SmallPtrSet<BasicBlock *, 16> Known{Found.Start};
+        SmallVector<BasicBlock *> Left(predecessors(End));
+        while (!Left.empty()) {
+            BasicBlock *Block = Left.pop_back_val();
+            if (!Known.insert(Block).second)
+                continue;
+            append_range(Left, predecessors(Block));
+            if (Loops.getLoopFor(Block) != Around)
+                continue;
+            Found.Between.insert(Block);
+            if (any_of(successors(Block), [&](BasicBlock *Next) { return Loops.getLoopFor(Next) != Around; }))
+                Found.BeforeLoops.push_back(Block);
+        }
+        return Found;
+    }
+
+    // Null if there is none for a branch of this block.
+    BasicBlock *whereWaysMeet(BasicBlock *Block, const PostDominatorTree &PostDominators) {
+        DomTreeNode *Node = PostDominators.getNode(Block), *Up = Node ? Node->getIDom() : nullptr;
+        BasicBlock *End = Up ? Up->getBlock() : nullptr;
+        return End && End != &F.getEntryBlock() && Dominators.isReachableFromEntry(End) && waysTo(End, PostDominators) ? End : nullptr;
+    }
+
+    // The inner ones first.
+    std::vector<Ways> allWays() {
+        PostDominatorTree PostDominators(F);
+        std::vector<Ways> All;
+        for (BasicBlock *End : Meetings)
+            if (std::optional<Ways> Found = waysTo(End, PostDominators))
+                All.push_back(std::move(*Found));
+        stable_sort(All, [](const Ways &A, const Ways &B) { return A.Between.size() < B.Between.size(); });
+        return All;
     }
 
     bool isOwn(const Flag &Of) {
@@ -2158,31 +2216,62 @@ private:
     void emit(Writer &To, ArrayRef<uint32_t> Always, FlagsAt &AtEnd, ArrayRef<Group> AtMark,
               ArrayRef<Instruction *> Ends) {
         bool LoadsFirst = loadsFirst();
-        SmallVector<AllocaInst *> Registers;
+        SmallVector<AllocaInst *> Registers, All;
         Instruction *Start = start();
-        for (Value *Initial : constants(Always)) {
+        auto Create = [&](const char *Name, Value *Initial, Instruction *Before) {
             IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().begin());
-            Registers.push_back(Entry.CreateAlloca(Entry.getInt32Ty(), nullptr, "devprof.seen"));
-            IRBuilder<>(Start).CreateStore(Initial, Registers.back());
-        }
+            All.push_back(Entry.CreateAlloca(Entry.getInt32Ty(), nullptr, Name));
+            IRBuilder<>(Before).CreateStore(Initial, All.back());
+            return All.back();
+        };
+        for (Value *Initial : constants(Always))
+            Registers.push_back(Create("devprof.seen", Initial, Start));
         auto Load = [&](IRBuilder<> &Here) {
             Masks Seen;
             for (AllocaInst *Each : Registers)
                 Seen.push_back(Here.CreateLoad(Here.getInt32Ty(), Each));
             return Seen;
         };
+        std::vector<Ways> Inside = allWays();
+        DenseMap<BasicBlock *, Ways *> WaysAt;
+        for (Ways &Each : reverse(Inside))
+            for (BasicBlock *Block : Each.Between)
+                WaysAt[Block] = &Each;
+        auto Add = [&](Instruction *Before, ArrayRef<Value *> Set, Ways *Of) {
+            IRBuilder<> Here(Before);
+            for (auto [N, Each] : enumerate(Set)) {
+                if (match(Each, m_Zero()))
+                    continue;
+                Value *Register = Registers[N];
+                if (Of) {
+                    Of->Registers.resize(Registers.size());
+                    if (!Of->Registers[N])
+                        Of->Registers[N] = Create("devprof.way", Here.getInt32(0), Of->Start->getTerminator());
+                    Register = Of->Registers[N];
+                }
+                Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
+            }
+        };
         for (const Group &Each : AtMark) {
-            IRBuilder<> Here(Each.back()->Call);
-            auto Flags = std::exchange(AtEnd[Each.back()->Call->getParent()], {});
-            for (auto [Register, Set] : zip_equal(Registers, valueOf(Each.back()->Call, To, Each, Flags)))
-                if (!match(Set, m_Zero()))
-                    Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Set), Register);
+            CallInst *Last = Each.back()->Call;
+            Add(Last, valueOf(Last, To, Each, std::exchange(AtEnd[Last->getParent()], {})), WaysAt.lookup(Last->getParent()));
         }
-        for (auto &[Block, Flags] : AtEnd) {
-            IRBuilder<> Here(endOf(*Block));
-            for (auto [Register, Each] : zip_equal(Registers, bits(To, Flags)))
-                if (Each)
-                    Here.CreateStore(Here.CreateOr(Here.CreateLoad(Here.getInt32Ty(), Register), Each), Register);
+        for (auto &[Block, Flags] : AtEnd)
+            Add(endOf(*Block), constants(bits(To, Flags)), WaysAt.lookup(Block));
+        for (Ways &Each : Inside) {
+            auto Take = [&](Instruction *Before, bool IsReset) {
+                IRBuilder<> Here(Before);
+                Masks Taken;
+                for (AllocaInst *Register : Each.Registers) {
+                    Taken.push_back(Register ? cast<Value>(Here.CreateLoad(Here.getInt32Ty(), Register)) : Here.getInt32(0));
+                    if (Register && IsReset)
+                        Here.CreateStore(Here.getInt32(0), Register);
+                }
+                Add(Before, Taken, WaysAt.lookup(Each.End));
+            };
+            Take(&*Each.End->getFirstInsertionPt(), false);
+            for (BasicBlock *Block : Each.BeforeLoops)
+                Take(Block->getTerminator(), true);
         }
         Masks Missing;
         if (LoadsFirst)
@@ -2203,7 +2292,7 @@ private:
         for (Instruction *Each : Ends)
             Write(Each, false);
         DominatorTree Now(F);
-        PromoteMemToReg(Registers, Now);
+        PromoteMemToReg(All, Now);
     }
 };
 
