@@ -56,11 +56,7 @@ void second(int *out) { again<<<3, 40>>>(out); }
 #else
 __global__ void many(int *out) { out[threadIdx.x] = reductions(); }
 
-__global__ void bools(int *out) {
-    bool given[8];
-#pragma unroll
-    for (int n = 0; n < 8; n++)
-        given[n] = reinterpret_cast<bool *>(out)[n];
+__global__ void bools(const bool *given, int *out) {
     int result = 0;
 #pragma unroll
     for (int n = 0; n < 8; n++)
@@ -80,8 +76,9 @@ int main() {
     int *out = device_ints(64);
     many<<<1, 64>>>(out);
     few<<<1, 64>>>(out);
+    CHECK(hipMemset(out, 0, 8));
     CHECK(hipMemset(out, 1, 5));
-    bools<<<1, 64>>>(out);
+    bools<<<1, 32>>>(reinterpret_cast<bool *>(out), out + 32);
 #ifdef TWO
     second(out);
 #endif
