@@ -30,7 +30,8 @@ constexpr StringLiteral Taken = "__devprof_instrument_taken";
 constexpr StringLiteral AddList = "__devprof_instrument_list";
 
 // (counter, uniform counter, step, condition): an update by the lanes for which the condition is true. No such function exists. The
-// condition is an argument of its own, because LLVM would change a step that depends on it beyond recognition. coverage.cpp knows functions of such names.
+// condition is an argument of its own, because LLVM would change a step that depends on it beyond recognition. coverage.cpp knows
+// functions of such names.
 constexpr StringLiteral Moved = "__devprof_instrument_moved";
 
 // Updates that will be in lists of cuda.h. No such function exists.
