@@ -14,6 +14,9 @@
 // RUN: grep -cE "^[0-9]+:" plain.ll >> before; grep -cE "^[0-9]+:" compact.ll >> after
 // RUN: python3 -c "import sys; b, a = ([int(n) for n in open(f)] for f in ('before', 'after')); print(b, a); sys.exit(not (2 * a[0] < b[0] and 2 * a[1] < b[1]))"
 //
+// They stay in lists if LLVM knows a condition as a byte that is 0 or 1.
+// RUN: sed -n '/^define.*bools/,/^}/p' compact.ll > bools && grep s_swappc bools && not grep "call void @__devprof_instrument" bools
+//
 // A function with few updates calls nothing.
 // RUN: grep -A40 "define.*few" compact.ll | grep "call void @__llvm_profile_instrument_gpu"
 //
@@ -53,6 +56,15 @@ void second(int *out) { again<<<3, 40>>>(out); }
 #else
 __global__ void many(int *out) { out[threadIdx.x] = reductions(); }
 
+__global__ void bools(const bool *given, int *out) {
+    int result = 0;
+#pragma unroll
+    for (int n = 0; n < 8; n++)
+        if (given[n])
+            result = lowest(result, n - 20);
+    out[threadIdx.x] = result;
+}
+
 __global__ void few(int *out) {
     if (threadIdx.x % 2)
         out[threadIdx.x] = lowest(out[threadIdx.x], 5);
@@ -64,6 +76,9 @@ int main() {
     int *out = device_ints(64);
     many<<<1, 64>>>(out);
     few<<<1, 64>>>(out);
+    CHECK(hipMemset(out, 0, 8));
+    CHECK(hipMemset(out, 1, 5));
+    bools<<<1, 32>>>(reinterpret_cast<bool *>(out), out + 32);
 #ifdef TWO
     second(out);
 #endif

@@ -29,6 +29,11 @@ namespace {
 constexpr StringLiteral Taken = "__devprof_instrument_taken";
 constexpr StringLiteral AddList = "__devprof_instrument_list";
 
+// (counter, uniform counter, step, condition): an update by the lanes for which the condition is true. No such function exists. The
+// condition is an argument of its own, because LLVM would change a step that depends on it beyond recognition. coverage.cpp knows
+// functions of such names.
+constexpr StringLiteral Moved = "__devprof_instrument_moved";
+
 // Updates that will be in lists of cuda.h. No such function exists.
 constexpr StringLiteral Listed = "__devprof_listed_update";
 
@@ -41,19 +46,34 @@ CallInst *constantUpdate(Instruction &I) {
     return Call && isa<ConstantInt>(Call->getArgOperand(2)) ? Call : nullptr;
 }
 
-// The same, or an update that was moved.
+// The update that was moved in front of a branch, or null.
+CallInst *movedUpdate(Instruction &I) {
+    auto *Call = dyn_cast<CallInst>(&I);
+    Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+    return Callee && Callee->getName() == Moved ? Call : nullptr;
+}
+
+// Any update that the plugin knows, or null.
 CallInst *updateOf(Instruction &I) {
-    for (StringRef Name : {Taken, Listed})
-        if (CallInst *Call = updateBy(Name, I))
-            return Call;
+    if (CallInst *Call = movedUpdate(I))
+        return Call;
+    if (CallInst *Call = updateBy(Listed, I))
+        return Call;
     return constantUpdate(I);
 }
 
 // Whether the function can have updates that the plugin knows.
 bool mayHaveUpdates(const Function &F) {
     const Module &M = *F.getParent();
-    bool Are = M.getTargetTriple().isAMDGCN() ? M.getFunction(Update) || M.getFunction(Taken) : M.getFunction(Listed) != nullptr;
+    bool Are = M.getTargetTriple().isAMDGCN() ? M.getFunction(Update) || M.getFunction(Moved) : M.getFunction(Listed) != nullptr;
     return Are && !F.isDeclaration() && !hasConvergenceTokens(F);
+}
+
+// Calls a function of that name.
+void callWith(IRBuilder<> &Here, StringRef Name, ArrayRef<Value *> Arguments) {
+    SmallVector<Type *> Types(map_range(Arguments, [](Value *Each) { return Each->getType(); }));
+    Module &M = *Here.GetInsertBlock()->getModule();
+    Here.CreateCall(M.getOrInsertFunction(Name, FunctionType::get(Here.getVoidTy(), Types, false)), Arguments)->setConvergent();
 }
 
 // For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
@@ -62,12 +82,18 @@ struct MoveUpdates : PassInfoMixin<MoveUpdates> {
         if (!F.getParent()->getTargetTriple().isAMDGCN() || !mayHaveUpdates(F))
             return PreservedAnalyses::all();
         auto IsUpdate = [](Instruction &I) { return updateOf(I) != nullptr; };
-        // Lanes that do not take the branch add 0.
+        // Only lanes that take the branch count.
         auto SetCondition = [](Instruction &I, Value *Goes) {
+            IRBuilder<> AtCall(&I);
+            if (CallInst *Call = movedUpdate(I)) {
+                Call->setArgOperand(3, AtCall.CreateLogicalAnd(Goes, Call->getArgOperand(3)));
+                return;
+            }
             CallInst *Call = updateOf(I);
-            IRBuilder<> AtCall(Call);
-            Call->setArgOperand(2, AtCall.CreateSelect(Goes, Call->getArgOperand(2), AtCall.getInt64(0)));
-            Call->setCalledFunction(Call->getModule()->getOrInsertFunction(Taken, Call->getFunctionType()));
+            SmallVector<Value *> Arguments(Call->args());
+            Arguments.push_back(Goes);
+            callWith(AtCall, Moved, Arguments);
+            Call->eraseFromParent();
         };
         bool Changed = moveBeforeBranches(F, Analyses, IsUpdate, SetCondition);
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
@@ -129,24 +155,16 @@ bool isNamed(Value *Pointer) {
            (Variable && (!Variable->hasLocalLinkage() || Variable->getParent()->getTargetTriple().isNVPTX()));
 }
 
-// The instruction as an entry of a list. An update that was moved has a step for the lanes that take the branch, and 0 for the
-// others. LLVM has simplified the select since.
+// The instruction as an entry of a list.
 std::optional<Entry> entryOf(Instruction &I) {
     CallInst *Call = updateOf(I);
     if (!Call || !isNamed(Call->getArgOperand(0)) || !isNamed(Call->getArgOperand(1)))
         return {};
     Counter To = {cast<Constant>(Call->getArgOperand(0)), cast<Constant>(Call->getArgOperand(1))};
-    Value *Step = Call->getArgOperand(2), *Condition;
-    const APInt *Known;
-    if (match(Step, m_APInt(Known)))
-        return Entry{To, Known->getZExtValue(), {nullptr, true}};
-    if (match(Step, m_Select(m_Value(Condition), m_APInt(Known), m_Zero())))
-        return Entry{To, Known->getZExtValue(), lanes(Condition, true)};
-    if (match(Step, m_Select(m_Value(Condition), m_Zero(), m_APInt(Known))))
-        return Entry{To, Known->getZExtValue(), lanes(Condition, false)};
-    if (match(Step, m_ZExt(m_Value(Condition))) && Condition->getType()->isIntegerTy(1))
-        return Entry{To, 1, lanes(Condition, true)};
-    return {};
+    uint64_t Step = cast<ConstantInt>(Call->getArgOperand(2))->getZExtValue();
+    if (!movedUpdate(I) || match(Call->getArgOperand(3), m_One()))
+        return Entry{To, Step, {nullptr, true}};
+    return Entry{To, Step, lanes(Call->getArgOperand(3), true)};
 }
 
 // Whether the wave goes on after the instruction.
@@ -293,18 +311,12 @@ private:
     }
 };
 
-// Updates one by one, which the compiler inlines.
-void insertInlined(Module &M, List &Updates) {
-    IRBuilder<> Here(Updates.Before);
-    for (Entry &E : summed(Updates.Entries)) {
-        Value *Step = Here.getInt64(E.Step), *None = Here.getInt64(0);
-        if (Value *Condition = E.By.Condition)
-            Step = Here.CreateSelect(Condition, E.By.Is ? Step : None, E.By.Is ? None : Step);
-        auto [To, Uniform] = E.To;
-        auto *Type = FunctionType::get(Here.getVoidTy(), {To->getType(), Uniform->getType(), Step->getType()}, false);
-        CallInst *Call = Here.CreateCall(M.getOrInsertFunction(E.By.Condition ? Taken : Update, Type), {To, Uniform, Step});
-        Call->setConvergent();
-    }
+// An update that the compiler inlines. Lanes that do not count add 0.
+void insertInlined(IRBuilder<> &Here, Value *To, Value *Uniform, Value *Step, Lanes By) {
+    Value *None = Here.getInt64(0);
+    if (By.Condition)
+        Step = Here.CreateSelect(By.Condition, By.Is ? Step : None, By.Is ? None : Step);
+    callWith(Here, By.Condition ? Taken : Update, {To, Uniform, Step});
 }
 
 // The code of a function that calls the routines of src/device/device-rt/lists.s.
@@ -314,7 +326,10 @@ public:
     Calls(Function &F, SmallVectorImpl<GlobalValue *> &Used)
         : M(*F.getParent()), Used(Used), Word(Type::getInt32Ty(M.getContext())), Long(Type::getInt64Ty(M.getContext())) {
         IRBuilder<> Here(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-        WaveSize = F.getFnAttribute("target-features").getValueAsString().contains("+wavefrontsize32") ? 32 : 64;
+        // From gfx10 on, waves have 32 lanes by default.
+        StringRef Features = F.getFnAttribute("target-features").getValueAsString();
+        bool IsDefault = F.getFnAttribute("target-cpu").getValueAsString().starts_with("gfx1");
+        WaveSize = !Features.contains("+wavefrontsize64") && (IsDefault || Features.contains("+wavefrontsize32")) ? 32 : 64;
         // The file with the routines, see lists.c.
         Used.push_back(function("__devprof_lists"));
         Value *Wave = Here.CreateIntrinsic(Intrinsic::amdgcn_wavefrontsize, {});
@@ -563,8 +578,14 @@ struct CombineUpdates : PassInfoMixin<CombineUpdates> {
             Changed = true;
             Of.mergeEquivalent();
             if (IsCuda || Of.number() <= MaxInlined || !hasRoutines(F)) {
-                for (List &Each : Of.take())
-                    IsCuda ? Cuda.insert(Each) : insertInlined(M, Each);
+                for (List &Each : Of.take()) {
+                    IRBuilder<> Here(Each.Before);
+                    if (IsCuda)
+                        Cuda.insert(Each);
+                    else
+                        for (Entry &E : summed(Each.Entries))
+                            insertInlined(Here, E.To.first, E.To.second, Here.getInt64(E.Step), E.By);
+                }
                 continue;
             }
             Of.moveBeforeBranches();
@@ -573,6 +594,18 @@ struct CombineUpdates : PassInfoMixin<CombineUpdates> {
             Calls To(F, Used);
             for (List &Each : Lists)
                 To.insert(Each);
+        }
+        if (Function *Marker = M.getFunction(Moved)) {
+            // Of counters that lists cannot name.
+            for (User *Each : make_early_inc_range(Marker->users())) {
+                auto *Call = cast<CallInst>(Each);
+                IRBuilder<> Here(Call);
+                insertInlined(Here, Call->getArgOperand(0), Call->getArgOperand(1), Call->getArgOperand(2),
+                              {Call->getArgOperand(3), true});
+                Call->eraseFromParent();
+            }
+            Marker->eraseFromParent();
+            Changed = true;
         }
         if (Function *Marker = M.getFunction(Listed)) {
             // In a function without an end, for example.
