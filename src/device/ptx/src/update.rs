@@ -231,13 +231,13 @@ mod tests {
                 // Other flags of the register must not matter.
                 for others in [0, u32::MAX] {
                     let (mut register, mut expected) = (others, [0; FLAGS]);
-                    for n in 0..FLAGS {
+                    for (n, byte) in expected.iter_mut().enumerate() {
                         let own = bit(first + n);
                         assert_eq!(own.0, bit(first).0);
                         register &= !own.1;
                         if entered >> n & 1 == 0 {
                             register |= own.1;
-                            expected[n] = 0xff;
+                            *byte = 0xff;
                         }
                     }
                     let bytes = (register << shift).to_le_bytes();
