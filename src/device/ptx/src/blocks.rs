@@ -2,7 +2,7 @@
 
 use crate::parse::{Function, Kind, Location, Statement};
 use crate::problem::Problem;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 /// A number of a block.
 pub type Block = usize;
@@ -73,28 +73,6 @@ impl Graph {
             block = above;
         }
         block
-    }
-
-    /// The loops: the first block of each, which dominates the others, and all of its blocks.
-    pub fn loops(&self) -> BTreeMap<Block, BTreeSet<Block>> {
-        let mut loops = BTreeMap::<Block, BTreeSet<Block>>::new();
-        for last in (0..self.blocks.len()).filter(|block| self.is_reachable(*block)) {
-            for &first in &self.blocks[last].successors {
-                if !self.dominates(first, last) {
-                    continue;
-                }
-                let found = loops
-                    .entry(first)
-                    .or_insert_with(|| BTreeSet::from([first]));
-                let mut open = vec![last];
-                while let Some(block) = open.pop() {
-                    if found.insert(block) {
-                        open.extend(&self.blocks[block].predecessors);
-                    }
-                }
-            }
-        }
-        loops
     }
 
     /// A number for each block: blocks that dominate others have lower ones.
@@ -371,31 +349,6 @@ pub mod tests {
             ),
         ] {
             assert_eq!(successors(body), expected, "{body}");
-        }
-    }
-
-    #[test]
-    fn loops_have_the_blocks_between_their_first_and_last_ones() {
-        for (body, expected) in [
-            (
-                "a; L: b; M: c; @p bra M; @q bra L; ret;",
-                vec![(1, vec![1, 2, 3]), (2, vec![2])],
-            ),
-            // Two ways back, and one out.
-            (
-                "L: a; @p bra L; b; @q bra X; @r bra L; X: ret;",
-                vec![(0, vec![0, 1, 2])],
-            ),
-            // It is entered in two places.
-            ("@p bra M; L: a; M: b; @q bra L; ret;", vec![]),
-        ] {
-            let found = graph(body).unwrap().loops().into_iter();
-            let found = found.map(|(first, blocks)| (first, blocks.into_iter().collect()));
-            assert_eq!(
-                found.collect::<Vec<(Block, Vec<Block>)>>(),
-                expected,
-                "{body}"
-            );
         }
     }
 

@@ -21,8 +21,6 @@ const BYTES: &str = "%__devprof_bytes";
 const FLAGS: usize = 4;
 /// Words in one register.
 const WORDS: usize = 8;
-/// The smallest number of blocks in a loop that keep ptxas from unrolling it, if they clear flags.
-const MANY: usize = 8;
 /// The largest number of flags that a thread keeps in registers.
 const MOST: usize = 2 * WORDS * FLAGS;
 /// The selector of `prmt` that fills each byte with its highest bit.
@@ -39,25 +37,10 @@ pub fn insertions(
     flags: &Flags,
     variable: &str,
 ) -> Vec<(usize, String)> {
-    let mut insertions = not_unrolled(graph, flags);
-    insertions.extend(match ends(function, graph, flags.number) {
+    match ends(function, graph, flags.number) {
         Some(ends) => at_ends(function, graph, flags, variable, &ends),
         None => in_blocks(function, graph, flags, variable),
-    });
-    insertions
-}
-
-/// ptxas does not unroll a loop that has many branches, but it does if they clear flags: then it does not merge them.
-fn not_unrolled(graph: &Graph, flags: &Flags) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (first, blocks) in graph.loops() {
-        let own = flags.locations.iter();
-        if own.filter(|(block, _)| blocks.contains(block)).count() >= MANY {
-            let text = ".pragma \"nounroll\";\n\t".to_owned();
-            found.push((graph.blocks[first].start, text));
-        }
     }
-    found
 }
 
 /// The positions of all instructions that end the kernel. `None`: its flags are cleared in the blocks.
@@ -162,7 +145,7 @@ mod tests {
     use std::collections::HashSet;
 
     /// What is inserted into a function, in its order: `e` for a block that a thread has entered, `c` for a flag that is cleared in
-    /// its block, `w` for a word of flags at an end, `u` for a loop that is not unrolled.
+    /// its block, `w` for a word of flags at an end.
     fn inserted(kind: &str, body: &str) -> String {
         let text = format!("{HEADER}{kind} k() {{\n.loc 1 9999 1\n{body}\n}}");
         let module = parse::module(&text).unwrap();
@@ -179,7 +162,6 @@ mod tests {
                 "and.b32" => Some('e'),
                 "ld.global.u8" => Some('c'),
                 "ld.global.b32" => Some('w'),
-                ".pragma" => Some('u'),
                 _ => None,
             }
         });
@@ -188,16 +170,14 @@ mod tests {
 
     /// A body with so many flags, and one end.
     fn body(flags: usize) -> String {
-        branches(flags - 1) + "ret;"
-    }
-
-    /// Branches, each with a flag.
-    fn branches(number: usize) -> String {
-        let branch = |n| {
-            let line = 1000 + n;
-            format!(".loc 1 {n} 1\na; @p bra L{n}; .loc 1 {line} 1\nb; L{n}: ")
-        };
-        (1..=number).map(branch).collect()
+        let mut text = String::new();
+        for n in 1..flags {
+            text += &format!(
+                ".loc 1 {n} 1\na; @p bra L{n}; .loc 1 {} 1\nb; L{n}: ",
+                1000 + n
+            );
+        }
+        text + "ret;"
     }
 
     #[test]
@@ -238,17 +218,6 @@ mod tests {
             inserted(".entry", &format!("{}{}", "@p ret; ".repeat(99), body(9))),
             "c".repeat(10)
         );
-    }
-
-    #[test]
-    fn loops_with_many_branches_are_not_unrolled() {
-        let looped = |number| format!("a; L: {}@q bra L; ret;", branches(number));
-        assert_eq!(inserted(".entry", &looped(MANY - 1)), "eeeeeeeeww");
-        assert_eq!(inserted(".entry", &looped(MANY)), "eueeeeeeeewww");
-        assert_eq!(inserted(".func", &looped(MANY)), "cucccccccc");
-        // Branches that follow a loop.
-        let body = format!("a; L: @q bra L; {}ret;", branches(MANY));
-        assert_eq!(inserted(".entry", &body), "eeeeeeeeewww");
     }
 
     /// The arithmetic of the code at the ends.
