@@ -146,7 +146,10 @@ pub fn write_script(path: &Path, program: &Path, options: &[&str], tool: &Path) 
     let options: String = options.iter().map(|option| format!("{option} ")).collect();
     fs::write(
         path,
-        format!("#!/bin/sh\nexec {program} cuda-tool {options}{tool} -- \"$@\"\n"),
+        format!(
+            "#!/bin/sh\nexec {program} {} {options}{tool} -- \"$@\"\n",
+            tool::NAME
+        ),
     )?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }

@@ -47,7 +47,8 @@ mod triton;
 pub use color::{ColorWhen, Colors};
 pub use console::{Console, Diagnostic, Severity};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use cuda_toolkit::tool;
 
 /// Saves the counters of GPU kernels and traces their dispatches
 #[derive(Parser)]
@@ -121,7 +122,7 @@ enum Command {
     Docs(docs::Options),
     /// What the scripts of `cuda-toolkit` start
     #[command(hide = true)]
-    CudaTool(cuda_toolkit::tool::Options),
+    CudaTool(tool::Options),
     /// The program that `demo` runs
     #[command(hide = true)]
     DemoProgram,
@@ -130,6 +131,18 @@ enum Command {
 impl Cli {
     /// Parses the command line. If it asks for help or the version, or is not valid, prints that and exits.
     pub fn read() -> Cli {
+        // A build starts this command for each file, and clap needs longer to define all commands than it has to do for a small one.
+        let mut arguments = std::env::args_os().skip(1);
+        if arguments.next().is_some_and(|name| name == tool::NAME) {
+            let command = tool::Options::augment_args(clap::Command::new(tool::NAME));
+            let matches = command.no_binary_name(true).get_matches_from(arguments);
+            return Cli {
+                color: ColorWhen::default(),
+                command: Command::CudaTool(
+                    tool::Options::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
+                ),
+            };
+        }
         let command = Cli::command().color(ColorWhen::for_clap(std::env::args_os()));
         Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
@@ -144,7 +157,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
         Command::Cover(options) => cover::run(options, console),
         Command::Flags(options) => flags::run(options, console),
         Command::CudaToolkit(options) => cuda_toolkit::run(options, console),
-        Command::CudaTool(options) => cuda_toolkit::tool::run(options, console),
+        Command::CudaTool(options) => tool::run(options, console),
         Command::Inspect(options) => inspect::run(options, console),
         Command::Extract(options) => extract::run(options, console),
         Command::Merge(options) => merge::run(options, console),

@@ -1,12 +1,12 @@
 // Counts the executed instructions of one kernel, by their position in the GPU's machine code, with CUPTI's SASS metrics. CUPTI
 // patches the machine code, so this is independent of devprof's flags, and of who compiled the kernel.
 //
-// It is injected: CUDA_INJECTION64_PATH=sass_counts.so. The file SASS_OUT gets a line for each instruction that CUPTI has patched
-// (checksum of the cubin, index and position in the function, count, name), and then the kernels that the program has launched.
+// It is injected: CUDA_INJECTION64_PATH=sass_counts.so. SASS_KERNEL=N: it counts the Nth of the kernels that the program launches,
+// without repetitions. The file SASS_OUT gets a line for each instruction that CUPTI has patched (checksum of the cubin, index and
+// position in the function, count, name), the name of this kernel, and the number of kernels that the program has launched.
 //
-// On an H200 (driver 580.159.04, CUPTI 13.0), only the first kernel that a process launches has records, and at most 1023. It is the
-// same when functions are patched or loaded all at once, when collection starts with the context, and when it starts again for
-// another kernel, which has no records then.
+// On an H200 (driver 580.159.04, CUPTI 13.0), only the first kernel that is launched after the metric was set has records, and at
+// most 1023. Another kernel of the same process has none, even after all was reset, so each needs a run of its own.
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <cupti.h>
@@ -27,7 +27,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext context;
 static FILE *out;
 static char *kernels[KERNELS];
-static int launched, is_enabled;
+static int launched, is_enabled, wanted;
 
 static int failed(CUptiResult result, const char *call) {
     if (result != CUPTI_SUCCESS) {
@@ -129,8 +129,8 @@ static void finish(void) {
     if (!out)
         return;
     end();
-    for (int i = 0; i < launched; i++)
-        fprintf(out, "# kernel %s\n", kernels[i]);
+    if (wanted <= launched)
+        fprintf(out, "# judged %s\n", kernels[wanted - 1]);
     fprintf(out, "# kernels %d\n", launched);
     fclose(out);
     out = NULL;
@@ -142,13 +142,15 @@ static void start(CUcontext created) {
         enable();
 }
 
-// Notes the name of a kernel that is launched.
-static void note(const char *name) {
+// The number of a kernel that is launched. 0: there are too many.
+static int number(const char *name) {
     for (int i = 0; i < launched; i++)
         if (strcmp(kernels[i], name) == 0)
-            return;
-    if (launched < KERNELS)
-        kernels[launched++] = strdup(name);
+            return i + 1;
+    if (launched == KERNELS)
+        return 0;
+    kernels[launched] = strdup(name);
+    return ++launched;
 }
 
 static void observe(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *event) {
@@ -164,17 +166,17 @@ static void observe(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId 
     if (!call->symbolName || call->callbackSite != CUPTI_API_ENTER)
         return;
     pthread_mutex_lock(&mutex);
-    note(call->symbolName);
-    if (!context)
+    if (number(call->symbolName) == wanted && !context)
         start(call->context);
     pthread_mutex_unlock(&mutex);
 }
 
 int InitializeInjection(void) {
     CUpti_SubscriberHandle subscriber;
-    const char *path = getenv("SASS_OUT");
-    if (!path || !(out = fopen(path, "w")) || cuptiSubscribe(&subscriber, observe, NULL) != CUPTI_SUCCESS) {
-        fprintf(stderr, "sass_counts: cannot write SASS_OUT, or another tool uses CUPTI\n");
+    const char *path = getenv("SASS_OUT"), *kernel = getenv("SASS_KERNEL");
+    wanted = kernel ? atoi(kernel) : 0;
+    if (wanted < 1 || !path || !(out = fopen(path, "w")) || cuptiSubscribe(&subscriber, observe, NULL) != CUPTI_SUCCESS) {
+        fprintf(stderr, "sass_counts: no SASS_KERNEL, or SASS_OUT cannot be written, or another tool uses CUPTI\n");
         return 0;
     }
     static const CUpti_CallbackId launches[] = {

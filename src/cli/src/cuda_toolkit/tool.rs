@@ -35,6 +35,9 @@ pub struct Options {
     arguments: Vec<OsString>,
 }
 
+/// The name of the command in the scripts.
+pub const NAME: &str = "cuda-tool";
+
 /// A program of the CUDA toolkit that a script replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
@@ -109,16 +112,17 @@ fn run_tool(options: &Options, messages: &mut Messages) -> anyhow::Result<Outcom
     let mut copies = Copies {
         library,
         is_triton: options.triton,
-        directory: None,
+        directories: Vec::new(),
     };
     let arguments = match tool {
         Tool::Assembler => copies.of_assembler(given, messages)?,
         Tool::Packer => copies.of_packer(given, messages)?,
         Tool::Linker => given.clone(),
     };
-    let status = match copies.directory {
-        None => start(&path, &arguments)?,
-        Some(_) => start_instrumented(&path, &arguments, given, messages)?,
+    let status = if copies.directories.is_empty() {
+        start(&path, &arguments)?
+    } else {
+        start_instrumented(&path, &arguments, given, messages)?
     };
     Ok(Outcome::Program(exit_status(status)))
 }
@@ -238,7 +242,8 @@ struct Copies {
     /// The directories of code that came with the compiler. It is not instrumented.
     library: Vec<PathBuf>,
     is_triton: bool,
-    directory: Option<TempDir>,
+    /// One for each copy: ptxas names the file in its messages, and two files can have the same name.
+    directories: Vec<TempDir>,
 }
 
 impl Copies {
@@ -367,21 +372,11 @@ impl Copies {
                 )
             });
         }
-        let copies = match &self.directory {
-            Some(directory) => directory,
-            None => {
-                let created = tempfile::Builder::new().prefix("devprof-ptx-").tempdir();
-                let created = created.context("cannot create a temporary directory")?;
-                self.directory.insert(created)
-            }
-        };
-        // ptxas names the file in its messages. Two files can have the same name.
-        let own = tempfile::Builder::new()
-            .prefix("")
-            .tempdir_in(copies.path());
-        let own = own.context("cannot create a temporary directory")?.keep();
-        let copy = own.join(path.file_name().unwrap_or_default());
+        let own = tempfile::Builder::new().prefix("devprof-ptx-").tempdir();
+        let own = own.context("cannot create a temporary directory")?;
+        let copy = own.path().join(path.file_name().unwrap_or_default());
         fs::write(&copy, done.text).with_context(|| format!("cannot write {}", copy.display()))?;
+        self.directories.push(own);
         Ok(Some(copy))
     }
 }

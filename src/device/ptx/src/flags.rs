@@ -2,18 +2,21 @@
 //!
 //! A line ran if one of its blocks ran. Blocks that another block of the line dominates add nothing. Of the others, blocks that
 //! run together share a flag, in the first of them, which is in the outermost loop. If the successors of a block are entered
-//! only from it, and have flags, it needs none: it ran if one of them ran.
+//! only from it, and have flags, it needs none: it ran if one of them ran. Blocks that decide about the same lines, such as the
+//! copies of a branch in an unrolled loop, share a flag, too.
 
 use crate::blocks::{Block, Graph};
 use crate::lines::Lines;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The number of a flag of a function.
 pub type Flag = u32;
 
 pub struct Flags {
-    /// The block of each flag.
-    pub locations: Vec<Block>,
+    /// The number of flags.
+    pub number: usize,
+    /// The blocks that clear flags, in their order.
+    pub locations: Vec<(Block, Flag)>,
     /// Of each block that decides about lines, the flags of which one is cleared if it ran.
     of_blocks: BTreeMap<Block, BTreeSet<Flag>>,
 }
@@ -27,6 +30,7 @@ impl Flags {
         let mut wanted: Vec<Block> = wanted.into_iter().collect();
         wanted.sort_by_key(|block| graph.order(*block));
         let mut flags = Flags {
+            number: 0,
             locations: Vec::new(),
             of_blocks: BTreeMap::new(),
         };
@@ -34,12 +38,13 @@ impl Flags {
         for &block in wanted.iter().rev() {
             let implied = flags.implied(graph, block);
             let own = implied.unwrap_or_else(|| {
-                flags.locations.push(block);
-                BTreeSet::from([flags.locations.len() as Flag - 1])
+                let new = flags.locations.len() as Flag;
+                flags.locations.push((block, new));
+                BTreeSet::from([new])
             });
             flags.of_blocks.insert(block, own);
         }
-        flags.renumber();
+        flags.merge(graph, lines);
         flags
     }
 
@@ -60,15 +65,25 @@ impl Flags {
         Some(flags)
     }
 
-    /// Numbers the flags in the order of their blocks, so that the entry has the first one if it has one.
-    fn renumber(&mut self) {
-        let mut order: Vec<usize> = (0..self.locations.len()).collect();
-        order.sort_by_key(|&flag| self.locations[flag]);
-        let mut numbers = vec![0; order.len()];
-        for (new, old) in order.iter().enumerate() {
-            numbers[*old] = new as Flag;
+    /// Merges flags that belong to the same lines. Their numbers follow the order of the blocks, so the entry has the first one if
+    /// it has one.
+    fn merge(&mut self, graph: &Graph, lines: &Lines) {
+        let mut lines_of = vec![Vec::new(); self.locations.len()];
+        for (number, line) in lines.all().enumerate() {
+            for flag in self.of(graph, &line.blocks) {
+                lines_of[flag as usize].push(number);
+            }
         }
         self.locations.sort_unstable();
+        let mut numbers = vec![0; lines_of.len()];
+        let mut known = HashMap::new();
+        for (_, flag) in &mut self.locations {
+            let old = *flag as usize;
+            let new = known.len() as Flag;
+            *flag = *known.entry(&lines_of[old]).or_insert(new);
+            numbers[old] = *flag;
+        }
+        self.number = known.len();
         for flags in self.of_blocks.values_mut() {
             *flags = flags.iter().map(|flag| numbers[*flag as usize]).collect();
         }
@@ -129,7 +144,12 @@ mod tests {
                 }
             })
             .collect();
-        flags(&body).2.locations
+        blocks(&flags(&body).2)
+    }
+
+    /// The blocks that clear flags.
+    fn blocks(flags: &Flags) -> Vec<Block> {
+        flags.locations.iter().map(|(block, _)| *block).collect()
     }
 
     #[test]
@@ -161,7 +181,26 @@ mod tests {
     #[test]
     fn copies_of_a_line_have_one_flag() {
         let body = ".loc 1 1 1\na; @p ret; .loc 1 2 1\nb; @p ret; b; @p ret; b; ret;";
-        assert_eq!(flags(body).2.locations, [0, 1]);
+        assert_eq!(blocks(&flags(body).2), [0, 1]);
+    }
+
+    #[test]
+    fn blocks_of_the_same_lines_share_a_flag() {
+        // A loop with two copies of a branch.
+        let copy =
+            |end: &str| format!(".loc 1 2 1\n@p bra {end}; .loc 1 3 1\nb; {end}: .loc 1 4 1\nc; ");
+        let body = format!(".loc 1 1 1\na; L: {}{}@p bra L; ret;", copy("M"), copy("N"));
+        let found = flags(&body).2;
+        assert_eq!(
+            (found.number, &found.locations[..]),
+            (2, &[(0, 0), (2, 1), (4, 1)][..])
+        );
+        // With a line of its own, a copy has a flag of its own.
+        let found = flags(&body.replacen("b;", "b; .loc 1 9 1\nd;", 1)).2;
+        assert_eq!(
+            (found.number, &found.locations[..]),
+            (3, &[(0, 0), (2, 1), (4, 2)][..])
+        );
     }
 
     /// Runs random functions. The flags must give the lines that ran.
@@ -172,13 +211,16 @@ mod tests {
         for _ in 0..2000 {
             let body = random_body(&mut seed);
             let (graph, lines, flags) = flags(&body);
-            saved += graph.blocks.len() - flags.locations.len();
+            saved += graph.blocks.len() - flags.number;
             for _ in 0..5 {
                 let Some(ran) = run(&graph, &mut seed) else {
                     continue;
                 };
                 runs += 1;
-                let is_set = |flag: &Flag| ran.contains(&flags.locations[*flag as usize]);
+                let is_set = |wanted: &Flag| {
+                    let mut locations = flags.locations.iter();
+                    locations.any(|(block, flag)| flag == wanted && ran.contains(block))
+                };
                 for line in lines.all() {
                     let expected = line.blocks.iter().any(|block| ran.contains(block));
                     let found = flags.of(&graph, &line.blocks).iter().any(is_set);

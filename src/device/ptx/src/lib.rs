@@ -140,7 +140,7 @@ fn of_function(
     let flags = flags::Flags::new(&graph, &lines);
     let mapping = mapping::of_function(&lines, &graph, &flags, files);
     let known = mapping.as_deref().unwrap_or_default();
-    let record = record::Record::new(function.name, flags.locations.len(), known);
+    let record = record::Record::new(function.name, flags.number, known);
     let insertions = update::insertions(function, &graph, &flags, &record.flags);
     Ok(Some(OfFunction {
         variables: record.variables(mapping.as_deref(), files),

@@ -278,10 +278,10 @@ impl<'a> Parser<'a> {
                 }
                 Token::Sign(b';') => continue,
                 Token::Word(".loc") => Kind::Location(self.location()?),
-                Token::Word(".branchtargets") => Kind::Targets(self.words()?),
+                Token::Word(".branchtargets") => self.targets()?,
                 Token::Word(word) if self.take(b':') => Kind::Label(word),
                 Token::Word(word) if word.starts_with('.') => {
-                    self.words()?;
+                    self.rest(|_| {})?;
                     continue;
                 }
                 Token::Word(word) => self.instruction(word, false)?,
@@ -301,25 +301,31 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The words of a statement up to its end.
-    fn words(&mut self) -> Result<Vec<&'a str>, Problem> {
-        let mut words = Vec::new();
+    /// Reads a statement up to its end, and passes on its words.
+    fn rest(&mut self, mut found: impl FnMut(&'a str)) -> Result<(), Problem> {
         loop {
             match self.token() {
-                Some((_, Token::Sign(b';'))) => return Ok(words),
-                Some((_, Token::Word(word))) => words.push(word),
+                Some((_, Token::Sign(b';'))) => return Ok(()),
+                Some((_, Token::Word(word))) => found(word),
                 Some(_) => {}
                 None => return Err(self.problem("a statement does not end")),
             }
         }
     }
 
+    fn targets(&mut self) -> Result<Kind<'a>, Problem> {
+        let mut words = Vec::new();
+        self.rest(|word| words.push(word))?;
+        Ok(Kind::Targets(words))
+    }
+
     fn instruction(&mut self, word: &'a str, is_predicated: bool) -> Result<Kind<'a>, Problem> {
-        let operation = word.split('.').next().unwrap_or(word);
+        let mut target = "";
+        self.rest(|word| target = word)?;
         Ok(Kind::Instruction {
             is_predicated,
-            operation,
-            target: self.words()?.last().copied().unwrap_or_default(),
+            operation: word.split('.').next().unwrap_or(word),
+            target,
         })
     }
 

@@ -13,16 +13,20 @@ use std::fmt::Write;
 /// Names of registers. No compiler has such names.
 const FLAG: &str = "%__devprof_flag";
 const TEST: &str = "%__devprof_is_new";
-const ENTERED: &str = "%__devprof_entered";
+const NOT_ENTERED: &str = "%__devprof_not_entered";
 const WORD: &str = "%__devprof_word";
 const BYTES: &str = "%__devprof_bytes";
 
-/// Blocks in one register.
-const BITS: usize = 32;
-/// Flags that are loaded at once.
+/// Flags that are loaded at once: a word.
 const FLAGS: usize = 4;
+/// Words in one register.
+const WORDS: usize = 8;
 /// The largest number of flags that a thread keeps in registers.
-const MOST: usize = 2 * BITS;
+const MOST: usize = 2 * WORDS * FLAGS;
+/// The selector of `prmt` that fills each byte with its highest bit.
+const SIGNS: u32 = 0xba98;
+/// The table of `lop3` for `a & ~b`.
+const WITHOUT: u32 = 0xf0 & !0xcc;
 /// Of all ends of a kernel, the largest number of words of flags that are cleared there.
 const MOST_WORDS: usize = 64;
 
@@ -33,8 +37,7 @@ pub fn insertions(
     flags: &Flags,
     variable: &str,
 ) -> Vec<(usize, String)> {
-    let number = flags.locations.len();
-    match ends(function, graph, number) {
+    match ends(function, graph, flags.number) {
         Some(ends) => at_ends(function, graph, flags, variable, &ends),
         None => in_blocks(function, graph, flags, variable),
     }
@@ -63,7 +66,15 @@ fn ends(function: &Function, graph: &Graph, flags: usize) -> Option<Vec<usize>> 
     (ends.len() * flags.div_ceil(FLAGS) <= MOST_WORDS).then_some(ends)
 }
 
-/// A thread's registers: the first `flags` bits are those of the flags.
+/// The register and the bit of a flag. Each byte of a register has flags that are at the same position of their words. The highest
+/// bits are those of the register's first word.
+fn bit(flag: usize) -> (usize, u32) {
+    let word = flag / FLAGS;
+    let in_byte = 7 - word % WORDS;
+    (word / WORDS, 1 << (8 * (flag % FLAGS) + in_byte))
+}
+
+/// A thread's registers: the bit of a flag is 0 if the thread has entered a block of it.
 fn at_ends(
     function: &Function,
     graph: &Graph,
@@ -71,39 +82,35 @@ fn at_ends(
     variable: &str,
     ends: &[usize],
 ) -> Vec<(usize, String)> {
-    let number = flags.locations.len();
-    let registers = number.div_ceil(BITS);
+    let registers = flags.number.div_ceil(WORDS * FLAGS);
     let mut insertions = vec![(
         function.body,
         format!(
-            "\n\t.reg .b32 {ENTERED}<{registers}>;\n\t.reg .b32 {WORD};\n\t.reg .b32 {BYTES};\n\t.reg .pred {TEST};"
+            "\n\t.reg .b32 {NOT_ENTERED}<{registers}>;\n\t.reg .b32 {WORD};\n\t.reg .b32 {BYTES};\n\t.reg .pred {TEST};"
         ),
     )];
-    let zeros = (0..registers).map(|n| format!("mov.b32 {ENTERED}{n}, 0;\n\t"));
-    insertions.push((graph.blocks[0].start, zeros.collect()));
-    for (flag, &block) in flags.locations.iter().enumerate() {
-        let (register, bit) = (flag / BITS, 1u32 << (flag % BITS));
-        let text = format!("or.b32 {ENTERED}{register}, {ENTERED}{register}, {bit};\n\t");
+    let ones = (0..registers).map(|n| format!("mov.b32 {NOT_ENTERED}{n}, -1;\n\t"));
+    insertions.push((graph.blocks[0].start, ones.collect()));
+    for &(block, flag) in &flags.locations {
+        let (register, bit) = bit(flag as usize);
+        let register = format!("{NOT_ENTERED}{register}");
+        let text = format!("and.b32 {register}, {register}, {};\n\t", !bit);
         insertions.push((graph.blocks[block].start, text));
     }
     let mut text = String::new();
-    for first in (0..number).step_by(FLAGS) {
-        let (register, bit) = (first / BITS, first % BITS);
-        let bits = (1u32 << FLAGS.min(number - first)) - 1;
-        // Bit n to byte n. Flags are 0xff or 0, so their lowest bits tell which are not cleared; a word's other bytes belong to
-        // other variables, and are not changed.
+    for first in (0..flags.number).step_by(FLAGS) {
+        let (register, bit) = bit(first);
+        // The bits become the highest of their bytes, and fill them. Flags are 0xff or 0. A word's other bytes
+        // belong to other variables, and are not changed.
         let _ = write!(
             text,
-            "shr.u32 {BYTES}, {ENTERED}{register}, {bit};\n\t\
-             and.b32 {BYTES}, {BYTES}, {bits};\n\t\
-             mul.lo.u32 {BYTES}, {BYTES}, 2113665;\n\t\
-             and.b32 {BYTES}, {BYTES}, 16843009;\n\t\
+            "shl.b32 {BYTES}, {NOT_ENTERED}{register}, {};\n\t\
+             prmt.b32 {BYTES}, {BYTES}, 0, {SIGNS};\n\t\
              ld.global.b32 {WORD}, [{variable}+{first}];\n\t\
-             and.b32 {WORD}, {WORD}, {BYTES};\n\t\
+             lop3.b32 {WORD}, {WORD}, {BYTES}, 0, {WITHOUT};\n\t\
              setp.ne.b32 {TEST}, {WORD}, 0;\n\t\
-             mul.lo.u32 {BYTES}, {BYTES}, 255;\n\t\
-             not.b32 {BYTES}, {BYTES};\n\t\
-             @{TEST} red.global.and.b32 [{variable}+{first}], {BYTES};\n\t"
+             @{TEST} red.global.and.b32 [{variable}+{first}], {BYTES};\n\t",
+            7 - bit.trailing_zeros()
         );
     }
     insertions.extend(ends.iter().map(|at| (*at, text.clone())));
@@ -120,12 +127,12 @@ fn in_blocks(
         function.body,
         format!("\n\t.reg .b16 {FLAG};\n\t.reg .pred {TEST};"),
     )];
-    for (number, &block) in flags.locations.iter().enumerate() {
-        let address = format!("[{variable}+{number}]");
+    for (block, flag) in &flags.locations {
+        let address = format!("[{variable}+{flag}]");
         let text = format!(
             "ld.global.u8 {FLAG}, {address};\n\tsetp.ne.u16 {TEST}, {FLAG}, 0;\n\t@{TEST} st.global.u8 {address}, 0;\n\t"
         );
-        insertions.push((graph.blocks[block].start, text));
+        insertions.push((graph.blocks[*block].start, text));
     }
     insertions
 }
@@ -152,7 +159,7 @@ mod tests {
         let signs = all.split(['\n', '\t', ';']).filter_map(|line| {
             let start = line.split(' ').next().unwrap_or_default();
             match start {
-                "or.b32" => Some('e'),
+                "and.b32" => Some('e'),
                 "ld.global.u8" => Some('c'),
                 "ld.global.b32" => Some('w'),
                 _ => None,
@@ -216,21 +223,28 @@ mod tests {
     /// The arithmetic of the code at the ends.
     #[test]
     fn bits_become_bytes() {
-        for bits in 0..16u32 {
-            let bytes = (bits * 2_113_665) & 16_843_009;
-            let expected = (0..4)
-                .map(|bit| ((bits >> bit) & 1) << (8 * bit))
-                .sum::<u32>();
-            assert_eq!(bytes, expected);
-            // The word whose bytes are 0 where a flag is cleared.
-            let cleared = (0..4).map(|bit| {
-                if (bits >> bit) & 1 == 1 {
-                    0
-                } else {
-                    0xff << (8 * bit)
+        let all: HashSet<(usize, u32)> = (0..MOST).map(bit).collect();
+        assert_eq!(all.len(), MOST);
+        for first in (0..MOST).step_by(FLAGS) {
+            let shift = 7 - bit(first).1.trailing_zeros();
+            for entered in 0..16 {
+                // Other flags of the register must not matter.
+                for others in [0, u32::MAX] {
+                    let (mut register, mut expected) = (others, [0; FLAGS]);
+                    for (n, byte) in expected.iter_mut().enumerate() {
+                        let own = bit(first + n);
+                        assert_eq!(own.0, bit(first).0);
+                        register &= !own.1;
+                        if entered >> n & 1 == 0 {
+                            register |= own.1;
+                            *byte = 0xff;
+                        }
+                    }
+                    let bytes = (register << shift).to_le_bytes();
+                    let filled = bytes.map(|byte| ((byte as i8) >> 7) as u8);
+                    assert_eq!(filled, expected);
                 }
-            });
-            assert_eq!(!(bytes * 255), cleared.sum::<u32>());
+            }
         }
     }
 }
