@@ -5,6 +5,7 @@
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::git;
+use crate::readable::plural;
 use crate::report::diff::hunk;
 use crate::report::test_database::{self, DATABASE};
 use anyhow::Context;
@@ -54,7 +55,12 @@ struct Affected {
     all_because: Vec<String>,
     /// Changed lines that no test ran.
     not_run: Vec<String>,
+    /// How many files are different in the commit that the tests ran and in the one of the change.
+    other_files: usize,
 }
+
+/// How many reasons for all tests are printed.
+const MAX_REASONS: usize = 10;
 
 /// Of `git diff`: the start and the number of the lines before and after.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -67,16 +73,34 @@ struct Hunk {
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let database = test_database::open(&options.db)?;
-    let affected = affected(Path::new("."), &database, options)?;
-    for reason in &affected.all_because {
+    let mut affected = affected(Path::new("."), &database, options)?;
+    let all = all_tests(&database)?;
+    let is_ctest = options.format == Format::Ctest;
+    if is_ctest && affected.all_because.is_empty() && !fits_ctest(&affected.tests) {
+        affected.all_because.push(format!(
+            "ctest -R cannot read an expression for {}; ctest --tests-from-file reads their names",
+            plural(affected.tests.len(), "test")
+        ));
+    }
+    for reason in affected.all_because.iter().take(MAX_REASONS) {
         console.warn(format!("all tests are affected: {reason}"));
+    }
+    if let Some(more @ 1..) = affected.all_because.len().checked_sub(MAX_REASONS) {
+        let reasons = plural(more, "other reason");
+        console.warn(format!("all tests are affected: {reasons}"));
     }
     if affected.all_because.is_empty() {
         for lines in &affected.not_run {
             console.warn(format!("no test ran {lines}"));
         }
+        if affected.other_files > 0 {
+            console.warn(format!(
+                "the tests ran another commit than {}, with differences in {}: a test that runs a changed line only since then is missing",
+                options.since,
+                plural(affected.other_files, "file")
+            ));
+        }
     }
-    let all = all_tests(&database)?;
     let text = options.format.text(&affected, &all);
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(Outcome::Complete)
@@ -112,6 +136,17 @@ impl Format {
     }
 }
 
+/// Whether ctest can compile the regular expression for tests. A longer one selects no test, and ctest succeeds.
+fn fits_ctest(tests: &BTreeSet<String>) -> bool {
+    // CMake's regular expressions are programs (kwsys, RegularExpression.cxx): 7 bytes for each name, and 4 for each escape. Their limit
+    // was 32,767 bytes, and is 65,535 in CMake 4.
+    let size = |name: &String| {
+        let escapes = regex::escape(name).len() - name.len();
+        name.len() + 7 + 4 * escapes
+    };
+    tests.iter().map(size).sum::<usize>() < 32_000
+}
+
 fn all_tests(database: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     let mut query = database.prepare("SELECT name FROM test WHERE name <> ''")?;
     query.query_map([], |row| row.get(0))?.collect()
@@ -145,10 +180,16 @@ fn affected(dir: &Path, database: &Connection, options: &Options) -> anyhow::Res
         top: &top,
         recorded,
     };
-    for (path, is_modified) in changed_files(&top, &since)? {
-        if options.ignore.iter().any(|pattern| pattern.matches(&path)) {
-            continue;
-        }
+    let is_ignored = |path: &String| options.ignore.iter().any(|pattern| pattern.matches(path));
+    let mut changed = changed_files(&top, &[&since])?;
+    changed.extend(untracked_files(&top)?);
+    changed.retain(|path, _| !is_ignored(path));
+    if !changed.is_empty() {
+        let mut others = changed_files(&top, &[&database.recorded, &since])?;
+        others.retain(|path, _| !is_ignored(path));
+        affected.other_files = others.len();
+    }
+    for (path, is_modified) in changed {
         let result = match is_modified {
             true => database.changed_lines(&path, &since, &mut affected)?,
             false => Err("is new, removed, or of another kind".to_owned()),
@@ -164,24 +205,29 @@ fn affected(dir: &Path, database: &Connection, options: &Options) -> anyhow::Res
     Ok(affected)
 }
 
-/// The files that differ from a commit, and whether only their contents do.
-fn changed_files(top: &Path, since: &str) -> anyhow::Result<BTreeMap<String, bool>> {
+/// The files that differ between two commits, or from one, and whether only their contents do.
+fn changed_files(top: &Path, commits: &[&str]) -> anyhow::Result<BTreeMap<String, bool>> {
     // A submodule's commit is a change.
-    let options = ["--no-renames", "--ignore-submodules=dirty"];
-    let rest = ["--name-status", "-z", since, "--"];
-    let listed = git::run(top, &[&["diff"], &options[..], &rest].concat())?;
+    let options = ["diff", "--no-renames", "--ignore-submodules=dirty"];
+    let names = ["--name-status", "-z"];
+    let listed = git::run(top, &[&options[..], &names, commits, &["--"]].concat())?;
     let mut fields = listed.split(|byte| *byte == 0);
     let mut files = BTreeMap::new();
     while let (Some(status @ [_, ..]), Some(path)) = (fields.next(), fields.next()) {
         files.insert(String::from_utf8_lossy(path).into_owned(), status == b"M");
     }
+    Ok(files)
+}
+
+/// The files that git neither has nor ignores. More than their contents is changed.
+fn untracked_files(top: &Path) -> anyhow::Result<Vec<(String, bool)>> {
     let others = ["ls-files", "--others", "--exclude-standard", "-z"];
     let others = git::run(top, &others)?;
     let others = others
         .split(|byte| *byte == 0)
         .filter(|path| !path.is_empty());
-    files.extend(others.map(|path| (String::from_utf8_lossy(path).into_owned(), false)));
-    Ok(files)
+    let others = others.map(|path| (String::from_utf8_lossy(path).into_owned(), false));
+    Ok(others.collect())
 }
 
 struct Database<'a> {
@@ -226,7 +272,7 @@ impl Database<'_> {
         for hunk in hunks {
             let (first, last) = hunk.lines_before();
             let lines = recorded_lines(&earlier, first, last);
-            if hunk.has_directive() {
+            if hunk.has_directive() || continues(&text, lines.0) {
                 return Ok(Err(format!("has a changed directive at line {}", lines.0)));
             }
             if self.changes_head(file, &hunk, lines, &text)? {
@@ -345,10 +391,10 @@ fn hunks(diff: &[u8]) -> Vec<Hunk> {
 }
 
 impl Hunk {
-    /// Whether it has a line of the preprocessor.
+    /// Whether it has a line of the preprocessor, or one that the next line continues: it may be a macro's.
     fn has_directive(&self) -> bool {
         let mut lines = self.removed.iter().chain(&self.added);
-        lines.any(|line| line.trim_start().starts_with('#'))
+        lines.any(|line| line.trim_start().starts_with('#') || is_continued(line))
     }
 
     /// The lines that were changed, or the ones around what was added.
@@ -358,6 +404,19 @@ impl Hunk {
             (start, number) => (start, start.saturating_add(number - 1)),
         }
     }
+}
+
+/// Whether the next line is a part of this one.
+fn is_continued(line: &str) -> bool {
+    line.trim_end().ends_with('\\')
+}
+
+/// Whether a line is a part of the one before.
+fn continues(text: &[&str], line: u32) -> bool {
+    let before = (line as usize).checked_sub(2);
+    before
+        .and_then(|before| text.get(before))
+        .is_some_and(|line| is_continued(line))
 }
 
 /// Where lines were before these hunks: if they were changed, what they replace.
@@ -527,6 +586,11 @@ __global__ void other() {
             "\n#define X 5\n",
             "all: a.hip has a changed directive at line 10",
         ),
+        (
+            "out[0] = 5",
+            "out[0] = 5 \\\n",
+            "all: a.hip has a changed directive at line 10",
+        ),
         ("other() {\n", "other() { // here\n", "; a.hip:16-16"),
         (
             "(int x)",
@@ -606,6 +670,8 @@ __global__ void other() {
         assert_eq!(tree.shown("HEAD"), "");
         tree.write("a.hip", &later.replace("= 5", "= 6"));
         assert_eq!(tree.shown("HEAD"), "small");
+        assert_eq!(tree.affected("HEAD", "").other_files, 1);
+        assert_eq!(tree.affected("HEAD~1", "").other_files, 0);
         // Since the tests ran, it is also the beginning of the file.
         assert!(tree.shown("HEAD~1").starts_with("all: "));
         let hunk = |before, after| Hunk {
@@ -635,13 +701,20 @@ __global__ void other() {
     }
 
     #[test]
+    fn ctest_cannot_read_long_expressions() {
+        let tests = |number: usize| (0..number).map(|n| format!("test/{n:05}")).collect();
+        assert!(fits_ctest(&tests(1_800)));
+        assert!(!fits_ctest(&tests(1_900)));
+    }
+
+    #[test]
     fn runners_take_the_tests() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let all = names(&["A.b/0", "c, d"]);
         let affected = |tests: &[&str], is_all: bool| Affected {
             tests: names(tests),
             all_because: is_all.then(String::new).into_iter().collect(),
-            not_run: Vec::new(),
+            ..Affected::default()
         };
         let some = affected(&["A.b/0", "c, d"], false);
         for (format, expected) in [

@@ -13,6 +13,7 @@ use crate::llvm;
 use crate::locate::find_in_path;
 use anyhow::{Context, bail};
 use clap::Args;
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -39,6 +40,14 @@ const UNUSED: [&str; 2] = ["--start-no-unused-arguments", "--end-no-unused-argum
 
 /// Returns only if the compiler cannot be started.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+    // ccache finds the same object with and without a prefix, so later builds would have code that is not instrumented, or too much that
+    // is.
+    let prefix = env::var_os("CCACHE_PREFIX").unwrap_or_default();
+    if prefix.to_string_lossy().contains("devprof") {
+        return Err(usage(
+            "CCACHE_PREFIX: ccache ignores it when it searches for an object: use `devprof cc … -- ccache COMPILER`",
+        ));
+    }
     let is_launcher = |name: &OsString| LAUNCHERS.iter().any(|own| is_named(name, own));
     let launchers = options.command.iter().take_while(|name| is_launcher(name));
     let compiler = launchers.count().min(options.command.len() - 1);
@@ -97,26 +106,33 @@ fn for_clang(
     arguments: &[OsString],
 ) -> anyhow::Result<Vec<String>> {
     let path = find_in_path(name).unwrap_or_else(|| PathBuf::from(name));
+    // -v also prints the version.
     let phases = Command::new(&path)
-        .arg("-ccc-print-phases")
+        .args(["-v", "-ccc-print-phases"])
         .args(arguments)
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot start {}", path.display()))?;
-    let task = Task::read(&String::from_utf8_lossy(&phases.stderr));
-    let find = || {
-        let found = Clang::at(path.clone());
-        found.map_err(|error| usage(format!("{error:#}; `devprof cc` starts clang or nvcc")))
-    };
-    if !phases.status.success() || !task.makes_code() {
+    let printed = String::from_utf8_lossy(&phases.stderr);
+    if !phases.status.success() {
         // If it is a clang, it reports its error itself.
-        if !phases.status.success() {
-            find()?;
-        }
+        let found = Clang::at(path);
+        found.map_err(|error| usage(format!("{error:#}; `devprof cc` starts clang or nvcc")))?;
+        return Ok(Vec::new());
+    }
+    let task = Task::read(&printed);
+    if !task.makes_code() {
         return Ok(Vec::new());
     }
     let mut flags = match task.language {
-        Some(language) => for_device(options, &task, language, &find()?)?,
+        Some(language) => {
+            let version = printed.lines().find(|line| line.contains("clang version "));
+            let clang = match version {
+                Some(version) => Clang::with_version(path, version)?,
+                None => Clang::at(path)?,
+            };
+            for_device(options, &task, language, &clang)?
+        }
         None => for_host(&options.profiling, &task),
     };
     flags.retain(|flag| !UNUSED.contains(&&**flag));

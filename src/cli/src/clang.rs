@@ -68,24 +68,16 @@ impl Clang {
     /// # Errors
     /// The compiler cannot be run, or is not a clang.
     pub fn at(path: PathBuf) -> anyhow::Result<Clang> {
-        let mut probe = tempfile::Builder::new()
-            .prefix("devprof-")
-            .suffix(".c")
-            .tempfile()
-            .context("cannot create a temporary source file")?;
-        probe
-            .write_all(b"void probe(void) {}\n")
-            .with_context(|| format!("cannot write {}", probe.path().display()))?;
-        let mut clang = Clang {
-            path,
-            version: String::new(),
-            major: 0,
-            probe,
-            resource_dir: OnceCell::new(),
-        };
-        let output = clang.run(&["--version"])?;
-        let text = text(&output.stdout);
-        let line = text.lines().next().unwrap_or_default();
+        let output = start(&path, &["--version"])?;
+        Clang::with_version(path, &text(&output.stdout))
+    }
+
+    /// `printed`: begins with what `--version` prints, which `-v` prints, too.
+    ///
+    /// # Errors
+    /// The compiler is not a clang.
+    pub fn with_version(path: PathBuf, printed: &str) -> anyhow::Result<Clang> {
+        let line = printed.lines().next().unwrap_or_default();
         let version = line.split_once("clang version ");
         let Some(version) = version.and_then(|(_, after)| Version::parse(after)) else {
             // In the build of a project, this is the compiler that the project uses.
@@ -95,20 +87,28 @@ impl Clang {
             };
             bail!(
                 "{} is not a clang: --version prints {line:?}{advice}",
-                clang.path.display()
+                path.display()
             );
         };
-        clang.major = version.numbers[0];
-        clang.version = line.to_owned();
-        Ok(clang)
+        let mut probe = tempfile::Builder::new()
+            .prefix("devprof-")
+            .suffix(".c")
+            .tempfile()
+            .context("cannot create a temporary source file")?;
+        probe
+            .write_all(b"void probe(void) {}\n")
+            .with_context(|| format!("cannot write {}", probe.path().display()))?;
+        Ok(Clang {
+            path,
+            version: line.to_owned(),
+            major: version.numbers[0],
+            probe,
+            resource_dir: OnceCell::new(),
+        })
     }
 
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
-        Command::new(&self.path)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("cannot start {}", self.path.display()))
+        start(&self.path, arguments)
     }
 
     /// Compiles the probe with these options, which are separated by spaces, to LLVM's IR on stdout.
@@ -256,6 +256,14 @@ impl Clang {
         let unknown = || format!("it exited with {}", output.status);
         Ok(Some(first_error(&output).unwrap_or_else(unknown)))
     }
+}
+
+fn start(path: &Path, arguments: &[&str]) -> anyhow::Result<Output> {
+    Command::new(path)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {}", path.display()))
 }
 
 /// The flags that select the architectures to compile for.

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// The file in the directory that is locked while a run and its report use it.
 const LOCK: &str = ".devprof-cover-lock";
+/// The file because of which git ignores the directory. Otherwise it would be a change for `devprof affected`.
+const GIT_IGNORE: (&str, &str) = (".gitignore", "*\n");
 
 #[derive(Args)]
 #[group(skip)]
@@ -61,6 +63,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         let _ = fs::remove_file(options.dir.join(LOCK));
         return Err(error);
     }
+    hide_from_git(&options.dir)?;
     let profile = options.dir.join("%m.profraw");
     let request = Request {
         program: &options.program,
@@ -148,6 +151,20 @@ fn lock(dir: &Path, is_shared: bool) -> anyhow::Result<File> {
     Ok(file)
 }
 
+/// Makes git ignore the directory, unless it has files.
+///
+/// # Errors
+/// The directory cannot be read or written.
+fn hide_from_git(dir: &Path) -> anyhow::Result<()> {
+    let files = paths::entries(dir)?;
+    if files.iter().all(|path| path.ends_with(LOCK)) {
+        let path = dir.join(GIT_IGNORE.0);
+        fs::write(&path, GIT_IGNORE.1)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
 /// Removes the files of an earlier run.
 ///
 /// # Errors
@@ -167,6 +184,7 @@ fn clear(dir: &Path) -> anyhow::Result<()> {
                 || path.ends_with(LOCK)
                 || path.ends_with(DATABASE)
                 || path.ends_with(TESTS_NAME)
+                || is_git_ignore(path)
                 || path
                     .as_os_str()
                     .as_encoded_bytes()
@@ -187,6 +205,11 @@ fn clear(dir: &Path) -> anyhow::Result<()> {
         removed.with_context(|| format!("cannot remove {}", file.display()))?;
     }
     Ok(())
+}
+
+/// Whether a run has written the file.
+fn is_git_ignore(path: &Path) -> bool {
+    path.ends_with(GIT_IGNORE.0) && fs::read(path).is_ok_and(|text| text == GIT_IGNORE.1.as_bytes())
 }
 
 /// Whether a directory has the directories of tests, and nothing else.

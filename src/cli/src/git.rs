@@ -15,6 +15,8 @@ pub fn command() -> Command {
         "-c",
         "core.hooksPath=/dev/null",
     ]);
+    // It replaces the options for a diff's context.
+    git.env_remove("GIT_DIFF_OPTS");
     git.env("GIT_NO_LAZY_FETCH", "1");
     git.env("GIT_OPTIONAL_LOCKS", "0");
     git
@@ -62,6 +64,7 @@ pub fn commit(dir: &Path, rev: &str) -> anyhow::Result<String> {
 pub const DIFF: &[&str] = &[
     "diff",
     "--unified=0",
+    "--inter-hunk-context=0",
     "--no-color",
     "--no-ext-diff",
     "--no-textconv",

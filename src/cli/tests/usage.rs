@@ -122,6 +122,18 @@ fn usage_errors_exit_with_status_2() {
 }
 
 #[test]
+fn a_prefix_of_ccache_is_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_devprof"))
+        .args(["cc", "--coverage", "true"])
+        .env("CCACHE_PREFIX", "/usr/bin/devprof cc --coverage --")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("-- ccache COMPILER"), "{stderr}");
+}
+
+#[test]
 fn other_errors_have_other_statuses() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("data"), "").unwrap();

@@ -170,6 +170,8 @@ mod tests {
             assert!(status.expect("git runs").status.success());
         };
         git(&["init", "-q"]);
+        // The output does not depend on the configuration.
+        git(&["config", "diff.interHunkContext", "10"]);
         std::fs::write(top.join("a.h"), "1\n2\n3\n").expect("written");
         git(&["add", "a.h"]);
         git(&["commit", "-q", "-m", "a"]);

@@ -52,6 +52,7 @@ impl View<'_> {
                 td {}
                 @if self.has_sum { (cell(effects(decision, |own| own.device))) }
                 @for &column in &self.columns { (cell(effects(decision, |own| own.columns[column]))) }
+                @if self.has_tests() { td {} }
                 td.src {
                     details open[!is_complete] {
                         summary {

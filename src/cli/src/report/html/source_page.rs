@@ -224,6 +224,7 @@ impl View<'_> {
                     th.n scope="col" { "Line" }
                     @if self.has_sum { th.n scope="col" { "all" } }
                     @for &column in &self.columns { th.n scope="col" { (self.report.columns[column].name) } }
+                    @if self.has_tests() { th.n scope="col" { "Tests" } }
                     th scope="col" { "Source" }
                 }
             }
@@ -247,7 +248,7 @@ impl View<'_> {
             @if self.file.lines.iter().any(|line| !line.branches.is_empty()) {
                 label.toggle { input type="checkbox" id="branches"; " Show conditions that were both true and false" }
             }
-            @if !self.file.tests.is_empty() { p.hint { "Point at a line to see the tests that ran it." } }
+            @if self.has_tests() { p.hint { "A click on the number of tests shows their names." } }
             (list.table(rows))
             @if let Some(known) = known.filter(|&known| last as usize > known) {
                 p.warning { "The mapping refers to line " (last) ", but the source has " (known) " lines: it is not the source that was compiled." }
@@ -260,10 +261,11 @@ impl View<'_> {
     fn line(&self, number: u32, line: Option<&Line>, text: &str) -> Markup {
         let class = line.map_or("", |line| self.class(line));
         html! {
-            tr class=(class) id=(format!("L{number}")) title=[self.tests(number)] {
+            tr class=(class) id=(format!("L{number}")) {
                 th.n scope="row" { a href=(format!("#L{number}")) { (number) } }
                 @if self.has_sum { (count(line.and_then(|line| line.device).map(Cell::Count), self.report.device_counts)) }
                 @for &column in &self.columns { (count(line.filter(|line| has_cell(line, column)).and_then(|line| line.columns[column]), self.kind(column))) }
+                @if self.has_tests() { td.n.tests { (self.tests(number)) } }
                 td.src { code { (cut(text)) } }
             }
             @for condition in line.map(|line| &line.branches[..]).unwrap_or_default() {
@@ -275,16 +277,19 @@ impl View<'_> {
         }
     }
 
-    /// The tests that ran a line.
-    fn tests(&self, number: u32) -> Option<String> {
-        let tests = self.file.tests.get(&number)?;
-        let more = if tests.number > tests.first.len() {
-            "\n…"
-        } else {
-            ""
-        };
-        let number = plural(tests.number, "test");
-        Some(format!("{number}:\n{}{more}", tests.first.join("\n")))
+    /// How many tests ran a line, and the names of the first ones.
+    fn tests(&self, number: u32) -> Markup {
+        html! {
+            @if let Some(tests) = self.file.tests.get(&number) {
+                details {
+                    summary { (grouped(tests.number as u64)) }
+                    ul {
+                        @for name in &tests.first { li { (name) } }
+                        @if let Some(more @ 1..) = tests.number.checked_sub(tests.first.len()) { li { "and " (grouped(more as u64)) " more" } }
+                    }
+                }
+            }
+        }
     }
 
     fn condition(&self, number: u32, condition: &Condition, text: &str) -> Markup {
@@ -298,6 +303,7 @@ impl View<'_> {
                 td {}
                 @if self.has_sum { (sides(condition.device, self.report.device_counts)) }
                 @for &column in &self.columns { (sides(condition.columns[column], self.kind(column))) }
+                @if self.has_tests() { td {} }
                 td.src {
                     span.what { "true / false " }
                     @if source.is_empty() { "column " (condition.column) } @else { code { (cut(source)) } }

@@ -33,4 +33,9 @@ impl<'a> View<'a> {
             has_sum: summands > 1,
         }
     }
+
+    /// Whether it is known which tests ran the lines.
+    pub fn has_tests(&self) -> bool {
+        !self.file.tests.is_empty()
+    }
 }
