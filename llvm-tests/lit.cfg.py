@@ -26,6 +26,10 @@ config.test_source_root = tests
 config.test_exec_root = os.path.join(target, "llvm-tests")
 # ROCr does not load HSA_TOOLS_LIB if rocprofiler-sdk has registered: tests that need it are skipped then.
 config.loads_tools = lit_config.params.get("tools") != "registered"
+# Another processor for programs, which QEMU runs, without a compiler for GPUs: tools/aarch64.
+host = config.host = lit_config.params.get("host")
+if not host:
+    config.available_features.add("native")
 
 # The tests run on the GPU model in the root of tools/rocm-env or, with the parameter `gpu`, on this machine's GPU with its
 # ROCm, which gpu.py has found. Tests name the features that they need in REQUIRES lines (Inputs/features.py).
@@ -56,12 +60,12 @@ else:
     clang, device_runtime = "clang-23", llvm23 + "/lib/clang/23" + device_rt
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
-    # Another processor for programs, which then need no compiler for GPUs: tools/aarch64.
-    host = parameter("host")
+    config.available_features.add("root")
     if host:
         clang += f" --target={host}-linux-gnu"
+        config.available_features.update([host, "llvm-runtime", "sim"])
     else:
-        config.available_features.update(["debian", "root"])
+        config.available_features.add("debian")
     if platform == "rocr":
         passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
         # Tests that choose their platform themselves need not run on the other one again.
