@@ -86,7 +86,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let other = directory.path().join("other");
         let mut start = fs::read(&own).unwrap();
-        start.truncate(HEADERS as usize);
+        start.truncate(usize::try_from(HEADERS).unwrap());
         start[18..20].copy_from_slice(&goblin::elf::header::EM_RISCV.to_le_bytes());
         fs::write(&other, start).unwrap();
         let reason = obstacle(&other).unwrap();
