@@ -26,6 +26,12 @@ config.test_source_root = tests
 config.test_exec_root = os.path.join(target, "llvm-tests")
 # ROCr does not load HSA_TOOLS_LIB if rocprofiler-sdk has registered: tests that need it are skipped then.
 config.loads_tools = lit_config.params.get("tools") != "registered"
+# Another processor for programs, which QEMU runs, without a compiler for GPUs: tools/aarch64.
+host = config.host = lit_config.params.get("host")
+# By how much limits of time are longer than on this machine's processor.
+slow = int(lit_config.params.get("slow", "1"))
+if not host:
+    config.available_features.add("native")
 
 # The tests run on the GPU model in the root of tools/rocm-env or, with the parameter `gpu`, on this machine's GPU with its
 # ROCm, which gpu.py has found. Tests name the features that they need in REQUIRES lines (Inputs/features.py).
@@ -56,12 +62,12 @@ else:
     clang, device_runtime = "clang-23", llvm23 + "/lib/clang/23" + device_rt
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
-    # Another processor for programs, which then need no compiler for GPUs: tools/aarch64.
-    host = parameter("host")
+    config.available_features.add("root")
     if host:
         clang += f" --target={host}-linux-gnu"
+        config.available_features.update([host, "llvm-runtime", "sim"])
     else:
-        config.available_features.update(["debian", "root"])
+        config.available_features.add("debian")
     if platform == "rocr":
         passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
         # Tests that choose their platform themselves need not run on the other one again.
@@ -91,7 +97,7 @@ else:
         config.available_features.add("other-users")
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     # On a busy machine the model can need longer for a kernel than devprof waits by default (10 s).
-    config.environment["DEVPROF_SYNC_MS"] = "60000"
+    config.environment["DEVPROF_SYNC_MS"] = str(60000 * slow)
     if os.path.exists(os.path.join(target, "llvm-profile-tests", "version")):
         config.available_features.add("llvm-profile-tests")
     if "cuda" in lit_config.params:
@@ -217,6 +223,9 @@ config.substitutions += [
     ("%corrupt", "python3 " + os.path.join(inputs, "corrupt.py")),
     # Runs a program and prints its exit status; runs a program as another user; what tools/rocm-env preloads.
     ("%ended", "python3 " + os.path.join(inputs, "ended.py")),
+    # Ends a command that hangs. A limit for devprof that a test reaches, and within which what follows must be over.
+    ("%{timeout}", f"timeout {120 * slow}"),
+    ("%{short_ms}", str(2000 * slow)),
     ("%as_user", "python3 " + os.path.join(inputs, "as_user.py")),
     ("%{preloaded}", config.environment.get("LD_PRELOAD", "")),
     # A program that uses HSA directly, on ROCr with the GPU model, and on the simulator of tools/simulator/hsa-sim.

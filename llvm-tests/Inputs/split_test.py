@@ -5,6 +5,10 @@ import lit.Test
 import lit.formats
 
 
+# Uses of HIP's and CUDA's headers and libraries, and of device code that is compiled for the test.
+GPU_CODE = r"%(plain_)?hip|%\{hip|%cuda_|%device_rt|%module|--offload-arch|fixtures/make"
+
+
 class SplitTest(lit.formats.ShTest):
     """A ShTest that starts in its own directory, %t: empty, or with the parts of a test for split-file."""
 
@@ -13,6 +17,8 @@ class SplitTest(lit.formats.ShTest):
             text = file.read()
         if not test.config.loads_tools and re.search("HSA_TOOLS_LIB|Inputs/same", text):
             return lit.Test.Result(lit.Test.UNSUPPORTED, "the runtime does not load HSA_TOOLS_LIB")
+        if test.config.host and re.search(GPU_CODE, text):
+            return lit.Test.Result(lit.Test.UNSUPPORTED, "needs a compiler for GPUs")
         has_parts = re.search(r"(?m)^(#|//)--- ", text)
         self.preamble_commands = ["rm -rf %t", "split-file %s %t" if has_parts else "mkdir %t", "cd %t"]
         result = super().execute(test, lit_config)

@@ -1,7 +1,8 @@
-"""clean_root.py [--with DIRECTORY] COMMAND…: runs a command in a clean copy of the root of tools/rocm-env.
+"""clean_root.py [--system DIRECTORY] [--with DIRECTORY] COMMAND…: runs a command in a clean copy of the root of tools/rocm-env,
+or of the Debian system in a directory.
 
 The copy is an overlay in memory, so that nothing is changed. It has Debian's packages, but no checkout, no Rust, and not
-the device runtime that llvm-tests/run installs for clang. The directory is /mnt in it. PATH, HOME and LC_ALL are set, and
+the device runtime that llvm-tests/run installs for clang. The directory of --with is /mnt in it. PATH, HOME and LC_ALL are set, and
 no other variables.
 """
 import ctypes
@@ -22,7 +23,9 @@ def mount(source, target, kind=None, flags=0, data=None):
         sys.exit(f"clean_root: cannot mount {kind or source} on {target}: {os.strerror(error)}")
 
 
-command, shared = sys.argv[1:], None
+command, system, shared = sys.argv[1:], "/", None
+if command[0] == "--system":
+    system, command = command[1], command[2:]
 if command[0] == "--with":
     shared, command = os.path.abspath(command[1]), command[2:]
 # All mounts of tools/rocm-env are private, and these end with the command.
@@ -32,7 +35,7 @@ mount("none", work, "tmpfs", data="size=512m")
 for name in ("upper", "work"):
     os.mkdir(f"{work}/{name}")
 root = work + "/root"
-mount("none", root, "overlay", data=f"lowerdir=/,upperdir={work}/upper,workdir={work}/work")
+mount("none", root, "overlay", data=f"lowerdir={system},upperdir={work}/upper,workdir={work}/work")
 for name in ("dev", "proc", "sys"):
     mount("/" + name, f"{root}/{name}", flags=REC_BIND)
 if shared:

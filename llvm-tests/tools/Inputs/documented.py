@@ -27,7 +27,7 @@ actual = {
     "Folders": {os.path.dirname(path) + "/" for path in glob.glob("*/*", root_dir=tests)} - {"Inputs/", "__pycache__/"},
     "Substitutions": {name.removesuffix(r"\b") for name in re.findall(r'\(r?"(%.*?)",', config)},
     # No command shows that a test uses these.
-    "Features": features.USES.keys() | {"images", "llvm-profile-tests", "wave64"},
+    "Features": features.USES.keys() | {"aarch64", "images", "llvm-profile-tests", "native", "wave64"},
 }
 different = False
 for heading, names in actual.items():

@@ -288,7 +288,10 @@ fn device_library_dirs() -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = Vec::new();
     for prefix in prefixes {
         dirs.push(prefix.join("amdgcn/bitcode"));
-        dirs.push(prefix.join("lib/x86_64-linux-gnu/amdgcn/bitcode"));
+        dirs.push(prefix.join(format!(
+            "lib/{}-linux-gnu/amdgcn/bitcode",
+            std::env::consts::ARCH
+        )));
     }
     // Debian puts them into the resource directory of one clang, which other clangs do not search.
     for llvm in entries("/usr/lib", "llvm-").into_iter().rev() {

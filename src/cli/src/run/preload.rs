@@ -1,6 +1,6 @@
 //! Whether a library can be preloaded into a program at all.
 
-use goblin::elf::header::{ELFCLASS64, EM_X86_64};
+use goblin::elf::header::{ELFCLASS64, EM_AARCH64, EM_X86_64};
 use goblin::elf::{Elf, program_header::PT_INTERP};
 use rustix::fs::getxattr;
 use rustix::process::{getgid, getuid};
@@ -11,6 +11,13 @@ use std::path::Path;
 
 /// How much of an executable is read: its headers are at the start.
 const HEADERS: u64 = 64 << 10;
+
+/// The processor of the programs that can load devprof's library.
+const MACHINE: u16 = if cfg!(target_arch = "aarch64") {
+    EM_AARCH64
+} else {
+    EM_X86_64
+};
 
 /// The reason why the program cannot preload a library, if there is one.
 pub fn obstacle(program: &Path) -> Option<String> {
@@ -34,9 +41,10 @@ pub fn obstacle(program: &Path) -> Option<String> {
         return None;
     }
     let header = Elf::parse_header(&start).ok()?;
-    if header.e_ident[4] != ELFCLASS64 || header.e_machine != EM_X86_64 {
+    if header.e_ident[4] != ELFCLASS64 || header.e_machine != MACHINE {
         return Some(format!(
-            "{name} is not an x86-64 program, so it cannot load libdevprof.so"
+            "{name} is not a 64-bit program for {} processors, so it cannot load libdevprof.so",
+            std::env::consts::ARCH
         ));
     }
     let headers = goblin::elf::ProgramHeader::parse(
@@ -64,4 +72,27 @@ fn has_capabilities(program: &Path) -> bool {
     let mut none = [0u8; 0];
     let size = getxattr(program, "security.capability", &mut none);
     size.is_ok_and(|size| size > 0) && !getuid().is_root()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_for_another_processor_cannot_load_the_library() {
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(obstacle(&own), None);
+
+        let directory = tempfile::tempdir().unwrap();
+        let other = directory.path().join("other");
+        let mut start = fs::read(&own).unwrap();
+        start.truncate(usize::try_from(HEADERS).unwrap());
+        start[18..20].copy_from_slice(&goblin::elf::header::EM_RISCV.to_le_bytes());
+        fs::write(&other, start).unwrap();
+        let reason = obstacle(&other).unwrap();
+        assert!(
+            reason.contains("other is not a 64-bit program for"),
+            "{reason}"
+        );
+    }
 }
