@@ -123,6 +123,26 @@ end:
     out[i] = sum;
 }
 
+// The flags of a way from the loop's branches are a constant where all ways meet.
+// CHECK-DAG: _Z5meetsPi: [1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, 0]
+// IR-LABEL: define {{.*}} @_Z5meetsPi(
+// IR-NOT:   {{ or i32| select }}
+// IR:       %[[SEEN:[0-9]+]] = phi i32 [ {{[0-9]+}}, %{{[0-9]+}} ], [ %[[NEXT:[0-9]+]], %{{[0-9]+}} ]
+// IR-NOT:   {{ or i32| select }}
+// IR:       %[[WAY:[0-9]+]] = phi i32 [ %{{[0-9]+}}, %{{[0-9]+}} ], [ {{[0-9]+}}, %{{[0-9]+}} ], [ {{[0-9]+}}, %{{[0-9]+}} ], [ {{[0-9]+}}, %{{[0-9]+}} ]
+// IR-NEXT:  %[[NEXT]] = or i32 %[[SEEN]], %[[WAY]]
+// IR-NOT:   {{ or i32| select }}
+// IR:       ret void
+__global__ void meets(int *out) {
+    int i = threadIdx.x;
+    if (i == 70 || out[i] == 70)
+        return;
+#pragma unroll 1
+    for (int n = 0; n < 10; n++)
+        if (out[n] != 70 && out[n + i] != 71 && (n < 5 || out[n + 10] == 72))
+            out[64 + i] += n;
+}
+
 [[noreturn]] __device__ __attribute__((noinline)) void finish(int *out) {
     if (threadIdx.x % 2)
         out[0] = 1;
@@ -187,6 +207,7 @@ int main() {
     one<<<1, 64>>>(out);
     calls<<<1, 64>>>(out);
     joined<<<1, 64>>>(out, 30, 10);
+    meets<<<1, 32>>>(out);
     ends<<<1, 64>>>(out);
     waits<<<1, 128>>>(out);
     CHECK(hipDeviceSynchronize());

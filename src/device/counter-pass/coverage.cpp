@@ -2050,9 +2050,7 @@ private:
             bool IsExit = Inside && !Inside->contains(Behind);
             if (Behind->getSinglePredecessor() == Each.At || IsExit)
                 continue;
-            if (BasicBlock *End = whereWaysMeet(Each.At, PostDominators))
-                Meetings.insert(End);
-            else
+            if (!waysMeet(Each.At, PostDominators))
                 Stay.insert(Each.At);
         }
         for (auto &[Block, Of] : Moves) {
@@ -2075,7 +2073,8 @@ private:
         SmallVector<BasicBlock *> BeforeLoops;
         SmallVector<AllocaInst *> Registers; // null: no flags
     };
-    SetVector<BasicBlock *> Meetings;
+    // Whether the ways to a block are such ways.
+    MapVector<BasicBlock *, bool> Meetings;
 
     std::optional<Ways> waysTo(BasicBlock *End, const PostDominatorTree &PostDominators) {
         Ways Found{Dominators.getNode(End)->getIDom()->getBlock(), End, {}, {}, {}};
@@ -2098,20 +2097,26 @@ private:
         return Found;
     }
 
-    // Null if there is none for a branch of this block.
-    BasicBlock *whereWaysMeet(BasicBlock *Block, const PostDominatorTree &PostDominators) {
+    // Whether all ways from the branch of this block meet.
+    bool waysMeet(BasicBlock *Block, const PostDominatorTree &PostDominators) {
         DomTreeNode *Node = PostDominators.getNode(Block), *Up = Node ? Node->getIDom() : nullptr;
         BasicBlock *End = Up ? Up->getBlock() : nullptr;
-        return End && End != &F.getEntryBlock() && Dominators.isReachableFromEntry(End) && waysTo(End, PostDominators) ? End : nullptr;
+        if (!End || !Dominators.isReachableFromEntry(End) || End == &F.getEntryBlock())
+            return false;
+        auto [Known, IsNew] = Meetings.try_emplace(End);
+        if (IsNew)
+            Known->second = waysTo(End, PostDominators).has_value();
+        return Known->second;
     }
 
     // The inner ones first.
     std::vector<Ways> allWays() {
         PostDominatorTree PostDominators(F);
         std::vector<Ways> All;
-        for (BasicBlock *End : Meetings)
-            if (std::optional<Ways> Found = waysTo(End, PostDominators))
-                All.push_back(std::move(*Found));
+        for (auto &[End, AreWays] : Meetings)
+            if (AreWays)
+                if (std::optional<Ways> Found = waysTo(End, PostDominators))
+                    All.push_back(std::move(*Found));
         stable_sort(All, [](const Ways &A, const Ways &B) { return A.Between.size() < B.Between.size(); });
         return All;
     }
