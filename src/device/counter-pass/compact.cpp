@@ -161,10 +161,12 @@ std::optional<Entry> entryOf(Instruction &I) {
     if (!Call || !isNamed(Call->getArgOperand(0)) || !isNamed(Call->getArgOperand(1)))
         return {};
     Counter To = {cast<Constant>(Call->getArgOperand(0)), cast<Constant>(Call->getArgOperand(1))};
-    uint64_t Step = cast<ConstantInt>(Call->getArgOperand(2))->getZExtValue();
+    const APInt *Step;
+    if (!match(Call->getArgOperand(2), m_APInt(Step)))
+        return {};
     if (!movedUpdate(I) || match(Call->getArgOperand(3), m_One()))
-        return Entry{To, Step, {nullptr, true}};
-    return Entry{To, Step, lanes(Call->getArgOperand(3), true)};
+        return Entry{To, Step->getZExtValue(), {nullptr, true}};
+    return Entry{To, Step->getZExtValue(), lanes(Call->getArgOperand(3), true)};
 }
 
 // Whether the wave goes on after the instruction.
