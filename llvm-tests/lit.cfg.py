@@ -3,6 +3,7 @@
 # `platform` selects what HIP runs on: `rocr` (ROCr's model mode) or `sim` (tools/simulator/hsa-sim).
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -125,17 +126,17 @@ if copies:
 hip = f" --offload-arch={arch} -Wall -Wno-unused-command-line-argument -I{inputs}"
 
 
-def precompiled(compiler, header, sides):
+def precompiled(clang, compiler, header, sides):
     """Flags with which clang takes a header from precompiled ones, of which host and device code have one each. To parse HIP's
     or CUDA's headers is most of the time that clang needs for a test's program. Their templates are instantiated in advance:
     otherwise each program would do it, which is another half of the time. They are made again if the header, clang or this file
-    changes. `sides`: for each, the option that selects it, and the flags that compile it alone. Programs may have
+    changes. `clang`: the name of the compiler's program. `sides`: for each, the option that selects it, and the flags that compile it alone. Programs may have
     another optimization level and other macros than the precompiled header."""
     flags = " -Xclang -fno-validate-pch"
-    changed = [os.stat(source).st_ctime_ns for source in (header, llvm23 + "/bin/clang", __file__)]
+    changed = [os.stat(source).st_ctime_ns for source in (header, shutil.which(clang), __file__)]
     text = f'// {changed}\n#include "{header}"\n'
     for option, alone in sides.items():
-        included = os.path.join(target, "llvm-tests-headers", os.path.basename(header) + option)
+        included = os.path.join(target, "llvm-tests-headers", clang, os.path.basename(header) + option)
         flags += f" {option} -include{included}"
         pch, partial = included + ".pch", f"{included}.{os.getpid()}"
         if os.path.exists(pch):
@@ -146,30 +147,32 @@ def precompiled(compiler, header, sides):
         os.makedirs(os.path.dirname(included), exist_ok=True)
         with open(included, "w") as file:
             file.write(text)
-        make = f"{compiler} {alone} -O2 -fgpu-rdc -fpch-instantiate-templates -Xclang -emit-pch {included} -o {partial}"
+        make = f"{clang} {compiler} {alone} -O2 -fgpu-rdc -fpch-instantiate-templates -Xclang -emit-pch {included} -o {partial}"
         subprocess.run(make.split(), check=True, env=dict(config.environment))
         os.replace(partial, pch)
     return flags
 
 
 plain_hip_cxx = hip_cxx + hip
-hip_headers = cuda_headers = ""
+hip_headers = hip_headers22 = cuda_headers = ""
 if "gpu" not in lit_config.params and not host:
     sides = {"-Xarch_host": "--offload-host-only -c", f"-Xarch_{arch}": "--offload-device-only -c"}
-    hip_headers = precompiled(plain_hip_cxx + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
+    hip_headers, hip_headers22 = (
+        precompiled(compiler, device_libs + hip + " -x hip", "/usr/include/hip/hip_runtime.h", sides) for compiler in ("clang++-23", "clang++-22")
+    )
     hip_cxx += hip_headers
     if "cuda" in lit_config.params:
         cuda = lit_config.params["cuda"]
         sides = {"-Xarch_host": "--offload-host-only -c", "-Xarch_sm_90": "--offload-device-only -S"}
-        compiler = f"clang++-23 -x cuda --cuda-path={cuda} --offload-arch=sm_90 -Wno-unknown-cuda-version"
-        cuda_headers = precompiled(compiler, cuda + "/include/cuda_runtime.h", sides)
+        compiler = f"-x cuda --cuda-path={cuda} --offload-arch=sm_90 -Wno-unknown-cuda-version"
+        cuda_headers = precompiled("clang++-23", compiler, cuda + "/include/cuda_runtime.h", sides)
 
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
 
 config.substitutions += [
     # The language depends on the file name's suffix, so that archives can follow.
     ("%plain_hip_cxx", plain_hip_cxx),
-    ("%hip_cxx22", "clang++-22 " + device_libs + hip),
+    ("%hip_cxx22", "clang++-22 " + device_libs + hip_headers22 + hip),
     ("%hip_cxx", hip_cxx + hip),
     ("%clang", clang),
     # Compiles and links HIP, as tests of LLVM's do.
@@ -199,6 +202,7 @@ config.substitutions += [
     ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy,--export-dynamic-symbol=hsa_queue_create,--export-dynamic-symbol=hsa_queue_destroy,--export-dynamic-symbol=hsa_queue_inactivate"),
     ("%devprof_so", devprof_so),
     # Precompiled headers of HIP.
+    ("%hip_headers22", hip_headers22),
     ("%hip_headers", hip_headers),
     # Precompiled headers, for sm_90, the CUDA installation, and a list of the kernels and counters in CUDA images.
     ("%cuda_headers", cuda_headers),
