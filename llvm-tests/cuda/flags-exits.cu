@@ -2,7 +2,7 @@
 // change the branches of the others.
 //
 // REQUIRES: cuda, debian
-// RUN: clang++-23 -x cuda --offload-arch=sm_90 -Wno-unknown-cuda-version --cuda-path=%cuda_path -O2 -Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping -include %repo/src/device/device-rt/cuda.h %flags %keep_flags --offload-device-only -S %s -o exits.ptx
+// RUN: clang++-23 %cuda_headers -x cuda --offload-arch=sm_90 -Wno-unknown-cuda-version --cuda-path=%cuda_path -O2 -Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping -include %repo/src/device/device-rt/cuda.h %flags %keep_flags --offload-device-only -S %s -o exits.ptx
 // RUN: grep -c 'st.global.b8 .*, 0' exits.ptx
 #include <cuda_runtime.h>
 

@@ -3,7 +3,7 @@
 // which does not align them: they are loaded byte by byte. Flags of a function that is only in this file are aligned.
 //
 // REQUIRES: cuda, debian
-// DEFINE: %{ptx} = clang++-23 -x cuda --offload-arch=sm_90 -Wno-unknown-cuda-version --cuda-path=%cuda_path -O2 \
+// DEFINE: %{ptx} = clang++-23 %cuda_headers -x cuda --offload-arch=sm_90 -Wno-unknown-cuda-version --cuda-path=%cuda_path -O2 \
 // DEFINE:     -Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping -include %repo/src/device/device-rt/cuda.h %flags %keep_flags --offload-device-only -S %s -o
 // RUN: %{ptx} alone.ptx && FileCheck %s --check-prefixes=CHECK,ALONE < alone.ptx
 // RUN: %{ptx} linked.ptx -fgpu-rdc && FileCheck %s --check-prefixes=CHECK,LINKED < linked.ptx

@@ -3,7 +3,7 @@
 // REQUIRES: cuda, debian
 // RUN: %devprof flags --clang clang++-23 --cuda --no-runtime --arch sm_90 --module --coverage=counts --no-plugin > flags
 // DEFINE: %{options} = -DDEVPROF_LISTS
-// DEFINE: %{ptx} = sh -ec 'clang++-23 -x cuda -w -S %s -o - $(cat flags) -O2 %{options}'
+// DEFINE: %{ptx} = sh -ec 'clang++-23 %cuda_headers -x cuda -w -S %s -o - $(cat flags) -O2 %{options}'
 // DEFINE: %{kernel} =
 // DEFINE: %{of} = awk '/^.visible .entry/ { on = /%{kernel}/ } on; /^}/ { on = 0 }'
 // RUN: %{ptx} > plain.ptx

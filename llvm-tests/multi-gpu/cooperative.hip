@@ -2,7 +2,7 @@
 // largest grid has four workgroups for each compute unit (gfx1100: for each pair of them, which HIP counts as one).
 //
 // REQUIRES: debian, gfx1100, sim
-// RUN: clang++-23 --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs --offload-arch=gfx90a --offload-arch=gfx942 --offload-arch=gfx1100 %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
+// RUN: clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs --offload-arch=gfx90a --offload-arch=gfx942 --offload-arch=gfx1100 %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
 // RUN: env HSA_SIM_AGENTS=gfx90a,gfx942,gfx1100 LLVM_PROFILE_FILE=p.x %on_sim ./a | FileCheck %s
 // RUN: %counts gfx90a.p.x | FileCheck %s --check-prefix=COUNTS
 // RUN: %counts gfx942.p.x | FileCheck %s --check-prefix=MI300X

@@ -3,7 +3,7 @@
 //
 // REQUIRES: debian, gfx1100, model, sim
 // DEFINE: %{devprof} = env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY -u HSA_ENABLE_INTERRUPT -u HSA_ENABLE_SDMA -u LD_PRELOAD %target/prefix/bin/devprof
-// RUN: bash -euc 'clang++-23 -x hip -I%inputs -O2 %s $(%target/prefix/bin/devprof flags --coverage=counts --arch gfx942 --clang clang++-23) -o a'
+// RUN: bash -euc 'clang++-23 %hip_headers -x hip -I%inputs -O2 %s $(%target/prefix/bin/devprof flags --coverage=counts --arch gfx942 --clang clang++-23) -o a'
 // RUN: %{devprof} run --model --gpus 8 --arch gfx942 --profile out/ --trace t.trace ./a 2>&1 | FileCheck %s
 // RUN: %{devprof} report ./a --profile out | FileCheck %s --check-prefix=REPORT
 // RUN: %{devprof} stats t.trace | FileCheck %s --check-prefix=STATS
