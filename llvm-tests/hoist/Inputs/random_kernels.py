@@ -2,7 +2,9 @@
 # flow, each of SIZE blocks, to standard output. Every loop ends, and the program is the same for the same seed. Unless PLAIN is 1, the
 # default, kernels also call functions that recurse, wait or end the wave, have loops that may wait, and end waves themselves.
 #
-# --programs N: the programs of the seeds SEED to SEED + N - 1, in namespaces (program7), as one. --cuda: a CUDA program.
+# --programs N: the programs of the seeds SEED to SEED + N - 1, in namespaces (program7), as one. --cuda: a CUDA program,
+# which nvcc compiles, too. --results: the program prints a hash of the memory after each kernel. So that it does not depend on the order
+# of threads, each block has memory of its own, and atomic additions have an element of their own.
 import argparse
 import random
 
@@ -10,7 +12,8 @@ parser = argparse.ArgumentParser()
 for name, default in (("seed", None), ("count", 6), ("size", 1), ("plain", 1)):
     parser.add_argument(name, type=int, nargs=None if default is None else "?", default=default)
 parser.add_argument("--programs", type=int)
-parser.add_argument("--cuda", action="store_true")
+for name in ("--cuda", "--results"):
+    parser.add_argument(name, action="store_true")
 given = parser.parse_args()
 seed, count, size, plain = given.seed, given.count, given.size, given.plain
 choose = random.Random(seed)
@@ -126,6 +129,24 @@ __device__ __attribute__((noinline)) void end_if(bool ends) {
 CUDA = [("__hip_atomic_load", "__scoped_atomic_load_n"), ("__HIP_MEMORY_SCOPE_AGENT", "__MEMORY_SCOPE_DEVICE"), ("hip", "cuda"),
         ("__builtin_amdgcn_readfirstlane(ends)", "ends"), ("        __builtin_amdgcn_endpgm()", "        __nvvm_exit()"),
         ("__builtin_amdgcn_endpgm()", 'asm volatile("exit;")')]
+NVCC = """#ifdef __NVCC__
+#define __scoped_atomic_load_n(address, order, scope) (*(volatile unsigned *)(address))
+#define __nvvm_exit() asm volatile("exit;")
+#endif
+
+"""
+RESULTS = [("atomicAdd(out, ", "atomicAdd(out + 254, "), ("    unsigned i = threadIdx.x,", "    out += 256 * blockIdx.x;\n    unsigned i = threadIdx.x,"),
+           ("device_ints(256)", "device_ints(3 * 256)"), ("(out, 0, 1024)", "(out, 0, 3 * 1024)"), ("CHECK(hipDeviceSynchronize());", "print_hash(out);")]
+PRINT = """static void print_hash(unsigned *out) {
+    unsigned copy[3 * 256];
+    CHECK(hipMemcpy(copy, out, sizeof copy, hipMemcpyDeviceToHost));
+    unsigned long long hash = 0;
+    for (unsigned value : copy)
+        hash = (hash ^ value) * 1099511628211;
+    printf("%llx\\n", hash);
+}
+
+"""
 
 
 def program(entry):
@@ -142,7 +163,7 @@ def program(entry):
     return "\n".join([*lines, "}\n"])
 
 
-text = '#include "check.h"\n\n'
+text = '#include "check.h"\n\n' + (NVCC if given.cuda else "") + (PRINT if given.results else "")
 if given.programs is None:
     text += program("int main()")
 else:
@@ -151,6 +172,6 @@ else:
         choose.seed(seed)
         text += f"namespace program{seed} {{\n{program('void run()')}}}\n\n"
     text += "int main() {\n" + "".join(f"    program{seed}::run();\n" for seed in seeds) + "}\n"
-for hip, cuda in CUDA if given.cuda else []:
-    text = text.replace(hip, cuda)
+for old, new in (RESULTS if given.results else []) + (CUDA if given.cuda else []):
+    text = text.replace(old, new)
 print(text, end="")
