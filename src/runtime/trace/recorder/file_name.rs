@@ -97,7 +97,8 @@ fn remove_old(path: &Path, new: &Header) -> Option<Obstacle> {
         Err(_) => return Some(Obstacle::InUse),
     };
     let trace = Trace::read(&old);
-    // A child that was forked, for one, may keep it locked.
+    // It may still be locked: by a child that was forked, or for a moment because another process was reading the memory
+    // maps in /proc of the program before, which refer to the file.
     if trace
         .as_ref()
         .is_some_and(|trace| trace.header.is_of_same_process(new))
