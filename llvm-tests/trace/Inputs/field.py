@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Runs a program alone, then with a trace of dispatches and API calls (NAME.trace), then with everything that a trace can
-# record (NAME.all.trace):
+# Runs a program without devprof, then with a trace of dispatches and API calls (NAME.trace), then with everything that a
+# trace can record (NAME.all.trace):
 #
 #     field.py [--memory MIB] NAME LIBDEVPROF SIGNALS COMMAND…
 #
@@ -29,7 +29,7 @@ options = parser.parse_args()
 
 
 def run(environment):
-    """The lines of the output, the exit status, and the peak memory in KiB."""
+    """The lines of the output, the exit status, the peak memory in KiB, and the output of SIGNALS."""
     with tempfile.TemporaryFile() as file:
         child = subprocess.Popen(options.command, env=os.environ | environment, stdout=file, stderr=subprocess.STDOUT)
         # A timeout of subprocess would lose the memory usage.
@@ -41,7 +41,9 @@ def run(environment):
         file.seek(0)
         output = file.read().decode(errors="replace")
     lines = [line for line in output.splitlines() if not IGNORED.search(line)]
-    return lines, child.returncode, usage.ru_maxrss
+    signals = [line for line in lines if line.startswith("signals: ")]
+    lines = [line for line in lines if not line.startswith("signals: ")]
+    return lines, child.returncode, usage.ru_maxrss, signals
 
 
 def traced(name, more):
@@ -53,9 +55,7 @@ def traced(name, more):
     }
     if os.path.exists(trace):
         os.remove(trace)
-    lines, status, memory = run(environment | more)
-    signals = [line for line in lines if line.startswith("signals: ")]
-    lines = [line for line in lines if not line.startswith("signals: ")]
+    lines, status, memory, signals = run(environment | more)
     if not re.search(r"devprof created [1-9][0-9]*, 0 remain", "".join(signals)):
         sys.exit(f"field.py: {trace}: {signals}")
     if (lines, status) != alone[:2]:
@@ -64,7 +64,7 @@ def traced(name, more):
         sys.exit(f"field.py: {trace}: {memory} KiB of memory, alone {alone[2]} KiB")
 
 
-alone = run({})
+alone = run({"HSA_TOOLS_LIB": options.signals})
 print(*alone[0], f"exit: {alone[1]}", sep="\n")
 traced("", {})
 traced(".all", {f"DEVPROF_TRACE_{what}": "1" for what in ["API", "COPIES", "MARKERS"]})

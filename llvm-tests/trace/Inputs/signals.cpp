@@ -1,5 +1,6 @@
 // A tool for HSA_TOOLS_LIB, listed before devprof, so that devprof calls it: counts the signals that devprof and all
-// others create, and prints on stderr how many of each exist when HSA is shut down.
+// others create, and prints on stderr how many of each exist when HSA is shut down. Also without devprof, a program with
+// interrupts needs this tool: see keep_event().
 #define AMD_INTERNAL_BUILD
 #include <dlfcn.h>
 #include <hsa/hsa.h>
@@ -7,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static AmdExtTable amd_ext;
@@ -59,6 +61,27 @@ static hsa_status_t shut_down() {
     return core.hsa_shut_down_fn();
 }
 
+static hsa_status_t find_gpu(hsa_agent_t agent, void *gpu) {
+    hsa_device_type_t type;
+    core.hsa_agent_get_info_fn(agent, HSA_AGENT_INFO_DEVICE, &type);
+    if (type != HSA_DEVICE_TYPE_GPU)
+        return HSA_STATUS_SUCCESS;
+    *(hsa_agent_t *)gpu = agent;
+    return HSA_STATUS_INFO_BREAK;
+}
+
+// With interrupts, all queues of ROCr 7.2.4 share an event, which the last queue destroys (~AqlQueue in amd_aql_queue.cpp).
+// ROCr's thread may still be about to set it: it changes the signal that ~AqlQueue waits for, then sets the event. A kernel
+// driver returns an error; the model mode calls abort ("model_set_event: event_id = 6 is not allocated"). A queue that is
+// never destroyed keeps the event.
+static void keep_event() {
+    hsa_agent_t gpu = {};
+    hsa_queue_t *queue;
+    core.hsa_iterate_agents_fn(find_gpu, &gpu);
+    if (core.hsa_queue_create_fn(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, 0, 0, &queue))
+        abort();
+}
+
 extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const *) {
     amd_ext = *table->amd_ext_;
     core = *table->core_;
@@ -66,6 +89,9 @@ extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const
     table->core_->hsa_signal_destroy_fn = destroy;
     table->core_->hsa_shut_down_fn = shut_down;
     table->amd_ext_->hsa_amd_signal_create_fn = amd_create;
+    const char *interrupts = getenv("HSA_ENABLE_INTERRUPT");
+    if (interrupts && !strcmp(interrupts, "1"))
+        keep_event();
     return true;
 }
 

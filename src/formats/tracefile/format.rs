@@ -58,7 +58,11 @@ plain! {
         started: U64,
         /// The same time in nanoseconds since 1970 (UTC).
         started_unix: U64,
-        reserved: [u8; 76],
+        /// When the process was created, in nanoseconds of CLOCK_BOOTTIME: the same if it executes another program. 0 if unknown.
+        process_started: U64,
+        /// The inode of the process's PID namespace. 0 if unknown.
+        pid_namespace: U64,
+        reserved: [u8; 60],
         /// CRC-32 (IEEE) of all preceding bytes.
         crc: U32,
     }
@@ -562,11 +566,27 @@ impl Header {
             frequency: frequency.into(),
             started: started.into(),
             started_unix: started_unix.into(),
-            reserved: [0; 76],
+            process_started: 0.into(),
+            pid_namespace: 0.into(),
+            reserved: [0; 60],
             crc: 0.into(),
         };
         header.crc = header.checksum().into();
         header
+    }
+
+    /// The same header of a process that was created at this time in this namespace.
+    pub fn of_process(mut self, process_started: u64, pid_namespace: u64) -> Header {
+        self.process_started = process_started.into();
+        self.pid_namespace = pid_namespace.into();
+        self.crc = self.checksum().into();
+        self
+    }
+
+    /// Whether both are of one process, which may have executed another program in between.
+    pub fn is_of_same_process(&self, other: &Header) -> bool {
+        let process = |header: &Header| (header.pid, header.process_started, header.pid_namespace);
+        self.process_started.get() != 0 && process(self) == process(other)
     }
 
     /// The valid value of `crc`.

@@ -12,6 +12,7 @@ pub mod llvm_runtime;
 pub mod loaded_files;
 pub mod loader;
 pub mod mounts;
+pub mod prefetch;
 pub mod process;
 pub mod thread_value;
 pub mod threads;

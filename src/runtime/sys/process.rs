@@ -1,6 +1,7 @@
 //! This process.
 
 use super::clock;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 /// When it was created (`CLOCK_BOOTTIME`), up to a tick earlier. It stays the same when the process executes another
@@ -12,6 +13,12 @@ pub fn started() -> Option<Duration> {
     let ticks = start_ticks(&stat)?;
     let rest = ticks.checked_rem(frequency)?;
     Some(Duration::from_secs(ticks / frequency) + Duration::from_secs(rest) / frequency as u32)
+}
+
+/// The inode of its PID namespace: another process with the same id is in another one.
+pub fn pid_namespace() -> Option<u64> {
+    let namespace = std::fs::metadata("/proc/self/ns/pid").ok()?;
+    Some(namespace.ino())
 }
 
 /// The time since this process was created, also if it has executed another program since.

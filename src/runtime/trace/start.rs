@@ -15,6 +15,7 @@ use crate::output::pattern::expand_process;
 use crate::support::diagnostics;
 use crate::support::environment::Values;
 use crate::support::settings::settings;
+use crate::sys::process;
 use std::ffi::OsStr;
 use tracefile::format::Header;
 
@@ -98,7 +99,9 @@ fn begin(pattern: &OsStr, runtimes: TracedRuntimes, frequency: Result<u64, Error
         let unix = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| since.as_nanos() as u64);
-        let header = Header::new(std::process::id(), frequency, started, unix);
+        let process_started = process::started().map_or(0, |start| start.as_nanos() as u64);
+        let header = Header::new(std::process::id(), frequency, started, unix)
+            .of_process(process_started, process::pid_namespace().unwrap_or(0));
         Recorder::create(&path, &header, runtimes).map_err(|error| error.to_string())
     });
     let mut recorder = match created {

@@ -27,6 +27,7 @@
 //! do not go through HSA's functions (`hsa_amd_signal_value_pointer`) are not observed.
 
 use crate::amd::signals;
+use crate::sys::prefetch::prefetch_for_write;
 use crate::trace::queues::atomics::{AtomicU32, AtomicU64, Ordering, fence, yield_now};
 use hsa_abi::{DispatchTime, SignalHandle};
 use std::sync::OnceLock;
@@ -674,7 +675,13 @@ impl Table {
                 .0
                 .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
             {
-                Ok(_) => return Some(number),
+                Ok(_) => {
+                    // The completion thread has written to the slot that the next launch gets.
+                    if let Some(slot) = self.slots.get((next as usize).wrapping_sub(1)) {
+                        prefetch_for_write(slot);
+                    }
+                    return Some(number);
+                }
                 Err(now) => head = now,
             }
         }

@@ -5,7 +5,6 @@
 //! A process has its trace locked while it writes. No lock is waited for: another process could hold it for ever.
 
 use crate::support::run_log::{self, Event};
-use crate::sys::process;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -97,19 +96,21 @@ fn remove_old(path: &Path, new: &Header) -> Option<Obstacle> {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(_) => return Some(Obstacle::InUse),
     };
-    // Until the end of this function, other processes consider the file to be in use.
-    let locked = old.try_lock();
-    if let Err(TryLockError::WouldBlock) = locked {
-        return Some(Obstacle::InUse);
+    let trace = Trace::read(&old);
+    // It may still be locked: by a child that was forked, or for a moment because another process was reading the memory
+    // maps in /proc of the program before, which refer to the file.
+    if trace
+        .as_ref()
+        .is_some_and(|trace| trace.header.is_of_same_process(new))
+    {
+        return Some(Obstacle::OfThisProcess);
     }
-    if let Some(trace) = Trace::read(&old) {
-        if trace.is_of_this_process(new) {
-            return Some(Obstacle::OfThisProcess);
-        }
+    // Until the end of this function, other processes consider the file to be in use.
+    match old.try_lock() {
+        Ok(()) => {}
         // Without locks, a process that was killed seems to be still writing.
-        if locked.is_err() && !trace.is_closed {
-            return Some(Obstacle::InUse);
-        }
+        Err(TryLockError::Error(_)) if trace.is_none_or(|trace| trace.is_closed) => {}
+        Err(_) => return Some(Obstacle::InUse),
     }
     let id = |file: &fs::Metadata| (file.dev(), file.ino());
     let is_same = |now: fs::Metadata| old.metadata().is_ok_and(|old| id(&old) == id(&now));
@@ -136,23 +137,6 @@ impl Trace {
             header,
             is_closed: closed.get() == Some(1),
         })
-    }
-
-    /// Whether this process has created it: with its id, since its start.
-    fn is_of_this_process(&self, new: &Header) -> bool {
-        let Header {
-            pid,
-            frequency,
-            started,
-            ..
-        } = self.header;
-        if (pid, frequency) != (new.pid, new.frequency) {
-            return false;
-        }
-        // Both clocks begin when the system is started.
-        let created = u128::from(started.get()) * 1_000_000_000;
-        process::started()
-            .is_some_and(|start| created >= start.as_nanos() * u128::from(frequency.get()))
     }
 }
 
@@ -189,32 +173,38 @@ mod tests {
     fn only_traces_of_earlier_runs_are_replaced() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("x.trace");
-        let own = std::process::id();
-        let now = crate::sys::clock::clock_nanoseconds(libc::CLOCK_BOOTTIME);
-        let give = |pid, started| {
-            let header = Header::new(pid, 1_000_000_000, started, 1);
+        let give = |pid, process_started, pid_namespace| {
+            let header = Header::new(pid, 1_000_000_000, 1, 1);
+            let header = header.of_process(process_started, pid_namespace);
             give(hidden(directory.path(), &header, true), &path, &header).expect("a name")
         };
         let name = |named: &Named| {
             let name = named.path.file_name().unwrap_or_default();
             name.to_string_lossy().into_owned()
         };
-        let first = give(own + 1, now);
-        assert!(name(&first) == "x.trace" && first.instead.is_none());
-        // Another process with this one's id, before this one was started.
-        let old = give(own, 1);
-        assert!(name(&old) == "x.trace" && old.instead.is_none());
-        // It still writes.
-        old.file.try_lock().expect("locked");
-        let second = give(own, now);
+        let own = std::process::id();
+        // Other processes: with another id, with the same id at another time, and in another namespace.
+        for (pid, process_started, pid_namespace) in [(own + 1, 5, 7), (own, 4, 7), (own, 5, 6)] {
+            let earlier = give(pid, process_started, pid_namespace);
+            assert!(name(&earlier) == "x.trace" && earlier.instead.is_none());
+        }
+        let first = give(own, 5, 7);
+        assert_eq!(name(&first), "x.trace");
+        // Another process while the first one writes.
+        first.file.try_lock().expect("locked");
+        let second = give(own, 5, 8);
         assert_eq!(name(&second), format!("x.trace.{own}"));
         assert!(second.instead.expect("a reason").contains("is writing"));
-        assert_eq!(name(&give(own, now)), format!("x.trace.{own}.2"));
-        drop(old.file);
-        let own_first = give(own, now);
-        assert_eq!(name(&own_first), "x.trace");
-        let executed = give(own, now);
-        assert_eq!(name(&executed), format!("x.trace.{own}.3"));
-        assert!(executed.instead.expect("a reason").contains("executed"));
+        // This process, after it has executed another program: a child keeps the file locked, or nobody does.
+        for n in 2..4 {
+            let executed = give(own, 5, 7);
+            assert_eq!(name(&executed), format!("x.trace.{own}.{n}"));
+            assert!(executed.instead.expect("a reason").contains("executed"));
+            first.file.unlock().expect("unlocked");
+        }
+        // Nobody knows when these processes were created.
+        for _ in 0..2 {
+            assert_eq!(name(&give(own, 0, 0)), "x.trace");
+        }
     }
 }
