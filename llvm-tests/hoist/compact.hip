@@ -65,6 +65,15 @@ __global__ void bools(const bool *given, int *out) {
     out[threadIdx.x] = result;
 }
 
+// The conditions in front of one block are more than the scalar registers.
+__global__ void wide(int *out) {
+    int values[96];
+#pragma unroll
+    for (int n = 0; n < 96; n++)
+        values[n] = threadIdx.x * (n + 1) % 7;
+    out[threadIdx.x] = reduce<96>(values);
+}
+
 __global__ void few(int *out) {
     if (threadIdx.x % 2)
         out[threadIdx.x] = lowest(out[threadIdx.x], 5);
@@ -75,6 +84,7 @@ void second(int *out);
 int main() {
     int *out = device_ints(64);
     many<<<1, 64>>>(out);
+    wide<<<1, 64>>>(out);
     few<<<1, 64>>>(out);
     CHECK(hipMemset(out, 0, 8));
     CHECK(hipMemset(out, 1, 5));

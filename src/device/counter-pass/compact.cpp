@@ -355,7 +355,7 @@ public:
         Context = Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Inputs});
     }
 
-    // A call for all lanes' updates and those of one condition, and one for each other condition. They are one statement, because
+    // A call for all lanes' updates and those of one condition, and one for each other condition. They are few statements, because
     // LLVM looks at all registers of each.
     void insert(List &Updates) {
         SmallVector<Value *> Conditions = conditions(Updates);
@@ -365,6 +365,13 @@ public:
         IRBuilder<> Here(Updates.Before);
         std::string Text, Inputs;
         SmallVector<Value *> Values = {Context};
+        auto Flush = [&] {
+            if (!Text.empty())
+                call(Here, Text, Inputs, Values);
+            Text.clear();
+            Inputs.clear();
+            Values.resize(1);
+        };
         for (size_t N = 0; N < Conditions.size(); N++) {
             SmallVector<Entry> Entries;
             for (Entry &E : Updates.Entries)
@@ -381,9 +388,10 @@ public:
                 Values.push_back(Here.CreateIntrinsic(Intrinsic::amdgcn_ballot, {Mask}, {Conditions[N]}));
             }
             Text += ("s_mov_b32 s58, " + Variable->getName() + "@rel32@lo-8\ns_swappc_b64 s[56:57], s[40:41]\n").str();
+            if (Values.size() > MaxMasks)
+                Flush();
         }
-        if (!Text.empty())
-            call(Here, Text, Inputs, Values);
+        Flush();
     }
 
 private:
@@ -392,6 +400,10 @@ private:
     IntegerType *Word, *Long;
     unsigned WaveSize; // 32 only if that is known
     Value *Context;    // s[40:44]
+
+    // LLVM can spill everything around a statement, but not its masks, which are in registers at the same time: 16 of 64 lanes are in
+    // 32 of 102 registers, of which `call` needs 23.
+    static constexpr size_t MaxMasks = 16;
 
     Function *function(StringRef Name) {
         auto *F = cast<Function>(M.getOrInsertFunction(Name, Type::getVoidTy(M.getContext())).getCallee());
