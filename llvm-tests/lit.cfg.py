@@ -169,6 +169,12 @@ if "gpu" not in lit_config.params and not host:
 
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
 
+if host:
+    # QEMU has a thread of its own. devprof does not change the environment of a process with several threads, so that ROCr
+    # would not load the preloaded library as a tool, too.
+    preloaded = f"LD_PRELOAD={devprof_so} HSA_TOOLS_LIB={devprof_so}"
+    config.substitutions.append(("LD_PRELOAD=%devprof_so", preloaded))
+
 config.substitutions += [
     # The language depends on the file name's suffix, so that archives can follow.
     ("%plain_hip_cxx", plain_hip_cxx),

@@ -1,6 +1,7 @@
 // In a program without GPU code devprof does nothing: linked in or preloaded, it does not load HSA or HIP, starts no
 // thread, prints nothing and writes nothing.
 //
+// REQUIRES: native
 // RUN: %clang -O2 -fprofile-instr-generate -fcoverage-mapping %s -o a %take_devprof %devprof_a
 // RUN: ./a > out 2>&1 && FileCheck %s < out
 // RUN: %clang -O2 %s -o b && %preload ./b > out 2>&1 && FileCheck %s < out

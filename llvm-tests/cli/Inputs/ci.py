@@ -66,7 +66,7 @@ def jenkins():
         assert code.count(opening) == code.count(closing) > 0, opening
     assert re.findall(r"\bsh '(.*)'", text) == [SCRIPT]
     (parser, pattern), = re.findall(r"parser: '(.*?)', pattern: '(.*?)'", text)
-    assert parser == "COBERTURA"
+    assert parser == "COBERTURA" and "enabledForFailure: true" in text
     return float(re.search(r"threshold: ([0-9.]+)", text)[1]), pattern
 
 

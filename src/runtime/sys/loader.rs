@@ -50,8 +50,14 @@ pub fn symbol_at(address: *const c_void) -> Option<CString> {
 /// nothing.
 pub fn next_dlsym() -> *mut c_void {
     type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+    /// The first version of glibc for this processor.
+    const OLDEST: &CStr = if cfg!(target_arch = "aarch64") {
+        c"GLIBC_2.17"
+    } else {
+        c"GLIBC_2.2.5"
+    };
     /// The versions of the function in glibc. All versions of glibc have the first one, and a failure would allocate.
-    const VERSIONS: [&CStr; 2] = [c"GLIBC_2.2.5", c"GLIBC_2.34"];
+    const VERSIONS: [&CStr; 2] = [OLDEST, c"GLIBC_2.34"];
     for version in VERSIONS {
         // SAFETY: `dlvsym` with C strings, then `dlsym` with its type.
         unsafe {
