@@ -115,7 +115,7 @@ class GpuTest(lit.formats.FileBasedTest):
 
     def build(self, test, text, built, gpu, _):
         """Compiles the program, unless one that is built in the same way exists, and writes the script for the GPU machine."""
-        if not any(" out/a " in line.command for line in built):
+        if not any("out/a" in line.command.split() for line in built):
             source = next((name for name in ("main.cu", "main.cpp") if f"\n//--- {name}\n" in text), f"{test.program}.cu")
             compiled = f"{'%{cu}' if source.endswith('.cu') else '%{cxx} -c'} {source} -o main.o"
             built = [compiled, "%{cxx} main.o -o out/a %{link}", *built]
