@@ -70,8 +70,9 @@ errors = []
 
 
 def require(holds, text):
+    """`text` is a function if it names records: most of the time would be for texts of errors that do not occur."""
     if not holds:
-        errors.append(text)
+        errors.append(text() if callable(text) else text)
 
 
 def unpack(layout, record):
@@ -90,7 +91,7 @@ class Trace:
         self.counts = {}
         for index, name in enumerate(COUNTS):
             value, check = struct.unpack_from("<QQ", data, 128 + 16 * index)
-            require(value ^ check == 2**64 - 1, f"the counter {name} is corrupt")
+            require(value ^ check == 2**64 - 1, lambda: f"the counter {name} is corrupt")
             self.counts[name] = value
         self.texts, self.kernels, self.queues, self.agents, self.streams = {}, {}, {}, {}, {}
         self.dispatches, self.calls, self.kernel_agents = {}, {}, {}
@@ -102,36 +103,36 @@ class Trace:
             if not any(record):
                 continue
             crc, kind, flags, ident = struct.unpack_from("<IHHQ", record)
-            require(crc == zlib.crc32(record[4:]), f"wrong checksum of the record at {at}")
+            require(crc == zlib.crc32(record[4:]), lambda: f"wrong checksum of the record at {at}")
             self.take(kind, flags, ident, record)
             self.records += 1
         # A process that was killed may not have counted its last records.
         counted = self.counts["records"]
         same = self.records == counted or not (self.counts["closed"] or options.flushed) and self.records > counted
-        require(same, f"{self.records} records, {counted} counted")
+        require(same, lambda: f"{self.records} records, {counted} counted")
         self.of_queue, self.of_call = self.by_queue(), self.by_call()
         self.check_ranges()
 
     def once(self, what, ident, value):
-        require(ident not in what, f"duplicate id {ident}: {value}")
+        require(ident not in what, lambda: f"duplicate id {ident}: {value}")
         what[ident] = value
 
     def text(self, ident):
         length, value = self.texts.get(ident, (-1, b""))
-        require(length == len(value), f"the text {ident} is incomplete")
+        require(length == len(value), lambda: f"the text {ident} is incomplete")
         return value.decode()
 
     def take(self, kind, flags, ident, record):
         if kind == TEXT:
             length, offset = unpack("II", record)
             value = self.texts.get(ident, (length, b""))[1]
-            require(offset == len(value), f"the text {ident} has a gap")
+            require(offset == len(value), lambda: f"the text {ident} has a gap")
             self.texts[ident] = length, value + record[24 : 24 + min(104, length - offset)]
         elif kind == KERNEL:
             name, agent, build_id = unpack("8xII20xI", record)
             known = not build_id or re.fullmatch("([0-9a-f]{2})+", self.text(build_id))
-            require(known, f"the kernel {ident} has a wrong build ID")
-            require(agent in self.agents, f"the kernel {ident} has no agent")
+            require(known, lambda: f"the kernel {ident} has a wrong build ID")
+            require(agent in self.agents, lambda: f"the kernel {ident} has no agent")
             self.once(self.kernels, ident, self.text(name))
             self.kernel_agents[ident] = agent
         elif kind == AGENT:
@@ -144,20 +145,20 @@ class Trace:
             start, end, thread, name, status, stream = unpack("QQIIiI", record)
             call = Call(ident, flags, start, end, thread, self.text(name), status, stream)
             self.check_stream(call)
-            require(0 < start <= end, f"invalid times: {call}")
+            require(0 < start <= end, lambda: f"invalid times: {call}")
             self.once(self.calls, ident, call)
         elif kind == DISPATCH:
             dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H2xI", record))
             self.check_stream(dispatch)
-            require(dispatch.queue in self.queues, f"no queue: {dispatch}")
-            require(dispatch.kernel in self.kernels, f"no kernel: {dispatch}")
+            require(dispatch.queue in self.queues, lambda: f"no queue: {dispatch}")
+            require(dispatch.kernel in self.kernels, lambda: f"no kernel: {dispatch}")
             agents = [self.queues.get(dispatch.queue, (0, 0, 0))[1], self.kernel_agents.get(dispatch.kernel)]
-            require(agents == 2 * [dispatch.agent], f"agents {agents}: {dispatch}")
-            require(dispatch.start <= dispatch.end, f"invalid times: {dispatch}")
-            require((dispatch.call == 0) == bool(flags & 8), f"wrong call flag: {dispatch}")
+            require(agents == 2 * [dispatch.agent], lambda: f"agents {agents}: {dispatch}")
+            require(dispatch.start <= dispatch.end, lambda: f"invalid times: {dispatch}")
+            require((dispatch.call == 0) == bool(flags & 8), lambda: f"wrong call flag: {dispatch}")
             if flags & 3 < 2:
                 times = dispatch.submit <= dispatch.start <= dispatch.end <= dispatch.observed
-                require(times, f"invalid times: {dispatch}")
+                require(times, lambda: f"invalid times: {dispatch}")
             self.once(self.dispatches, ident, dispatch)
         elif kind == COPY:
             copy = Copy(ident, flags, *unpack("6Q7I", record))
@@ -167,10 +168,10 @@ class Trace:
         elif kind == MARKER:
             start, end, thread, end_thread, text, what, id_, depth = unpack("2Q4IQI", record)
             found = Marker(start, ident, flags, end, thread, end_thread, self.text(text), what, id_, depth)
-            require(0 < start <= end and flags in (0, UNFINISHED), f"invalid: {found}")
-            require(what == PROCESS_RANGE or thread == end_thread and id_ == 0, f"two threads: {found}")
-            require(what != MARK or start == end and flags == 0, f"not a mark: {found}")
-            require(what == RANGE or depth == 0, f"a depth: {found}")
+            require(0 < start <= end and flags in (0, UNFINISHED), lambda: f"invalid: {found}")
+            require(what == PROCESS_RANGE or thread == end_thread and id_ == 0, lambda: f"two threads: {found}")
+            require(what != MARK or start == end and flags == 0, lambda: f"not a mark: {found}")
+            require(what == RANGE or depth == 0, lambda: f"a depth: {found}")
             self.once(self.markers, ident, found)
         elif kind == NAME:
             what, text = unpack("II", record)
@@ -179,40 +180,40 @@ class Trace:
             time, is_on = unpack("QI", record)
             self.switches.append((time, is_on))
             last = self.switches[-2:][0] if len(self.switches) > 1 else (0, 1 - is_on)
-            require(ident == len(self.switches), f"recording {ident} is number {len(self.switches)}")
-            require(last[0] <= time and last[1] == 1 - is_on, f"recording {last}, then {time, is_on}")
+            require(ident == len(self.switches), lambda: f"recording {ident} is number {len(self.switches)}")
+            require(last[0] <= time and last[1] == 1 - is_on, lambda: f"recording {last}, then {time, is_on}")
         elif kind == STREAM:
             stream = Stream(ident, flags, *unpack("QQII", record))
-            require(ident == len(self.streams) + 1, f"wrong order: {stream}")
+            require(ident == len(self.streams) + 1, lambda: f"wrong order: {stream}")
             special = {NULL: stream.handle == 0, PER_THREAD: stream.handle == 2, CREATED: stream.handle > 2}
-            require(special.get(stream.what), f"wrong handle: {stream}")
-            require((stream.thread != 0) == (stream.what == PER_THREAD), f"wrong thread: {stream}")
-            require(stream.first_use > 0, f"no time: {stream}")
+            require(special.get(stream.what), lambda: f"wrong handle: {stream}")
+            require((stream.thread != 0) == (stream.what == PER_THREAD), lambda: f"wrong thread: {stream}")
+            require(stream.first_use > 0, lambda: f"no time: {stream}")
             self.once(self.streams, ident, stream)
         else:
-            require(kind == PROCESS, f"a record of kind {kind}")
+            require(kind == PROCESS, lambda: f"a record of kind {kind}")
 
     def check_copy(self, copy):
-        require(copy.size > 0, f"nothing is copied: {copy}")
-        require((copy.call == 0) == bool(copy.flags & 8), f"wrong call flag: {copy}")
-        require(not copy.flags & ~(3 | UNFINISHED | 8 | MOVED), f"unknown flags: {copy}")
+        require(copy.size > 0, lambda: f"nothing is copied: {copy}")
+        require((copy.call == 0) == bool(copy.flags & 8), lambda: f"wrong call flag: {copy}")
+        require(not copy.flags & ~(3 | UNFINISHED | 8 | MOVED), lambda: f"unknown flags: {copy}")
         if copy.flags & 3 < 2:
-            require(copy.submit <= copy.start <= copy.end <= copy.observed, f"invalid times: {copy}")
-        require(0 < copy.submit <= copy.observed and copy.start <= copy.end, f"invalid times: {copy}")
+            require(copy.submit <= copy.start <= copy.end <= copy.observed, lambda: f"invalid times: {copy}")
+        require(0 < copy.submit <= copy.observed and copy.start <= copy.end, lambda: f"invalid times: {copy}")
         if copy.flags & UNFINISHED:
-            require(copy.flags & 3 == 3, f"unfinished with times: {copy}")
+            require(copy.flags & 3 == 3, lambda: f"unfinished with times: {copy}")
         if copy.flags & 3 == 3:
-            require(copy.start == copy.end == 0, f"times without a clock: {copy}")
+            require(copy.start == copy.end == 0, lambda: f"times without a clock: {copy}")
         direction = DIRECTIONS[copy.direction]
         sides = [copy.source, copy.destination]
-        require(all(agent == NO_AGENT or agent in self.agents for agent in sides), f"no agent: {copy}")
+        require(all(agent == NO_AGENT or agent in self.agents for agent in sides), lambda: f"no agent: {copy}")
         if direction == "fill":
-            require(copy.source == NO_AGENT, f"a fill with a source: {copy}")
+            require(copy.source == NO_AGENT, lambda: f"a fill with a source: {copy}")
         elif direction != "unknown":
             for side, agent in zip(direction.split("-to-"), sides):
                 # Memory of the host that HSA does not know has no agent.
                 of_host = agent == NO_AGENT or self.is_cpu[agent]
-                require(of_host == (side == "host"), f"wrong direction: {copy}")
+                require(of_host == (side == "host"), lambda: f"wrong direction: {copy}")
 
     # The ranges of a thread nest, and an inner one has a greater depth.
     def check_ranges(self):
@@ -221,9 +222,9 @@ class Trace:
         for marker in sorted(ranges, key=lambda marker: (marker.thread, marker.start, marker.depth)):
             outer = threads[marker.thread]
             while outer and (outer[-1].end < marker.start or outer[-1].depth >= marker.depth):
-                require(outer[-1].end <= marker.start, f"they overlap: {outer[-1]} {marker}")
+                require(outer[-1].end <= marker.start, lambda: f"they overlap: {outer[-1]} {marker}")
                 outer.pop()
-            require(not outer or marker.end <= outer[-1].end, f"it does not nest: {outer and outer[-1]} {marker}")
+            require(not outer or marker.end <= outer[-1].end, lambda: f"it does not nest: {outer and outer[-1]} {marker}")
             outer.append(marker)
 
     # Whether the recording was on.
@@ -237,7 +238,7 @@ class Trace:
     def check_stream(self, record):
         if record.stream:
             stream = self.streams.get(record.stream)
-            require(stream and stream.thread in (0, record.thread), f"no stream, or another thread's: {record} {stream}")
+            require(stream and stream.thread in (0, record.thread), lambda: f"no stream, or another thread's: {record} {stream}")
 
     def by_queue(self):
         queues = {queue: [] for queue in sorted(self.queues)}
@@ -249,22 +250,22 @@ class Trace:
             for one, next in zip(timed, timed[1:]):
                 # Kernels that overlap may be recorded in any order, and so may those whose completion is observed late.
                 if one.flags & 3 == next.flags & 3 and one.observed >= next.observed:
-                    require(one.start <= max(next.start, next.end - 1), f"wrong order: {one} {next}")
+                    require(one.start <= max(next.start, next.end - 1), lambda: f"wrong order: {one} {next}")
         return queues
 
     def by_call(self):
         owned = collections.defaultdict(list)
         for item in [*self.dispatches.values(), *self.copies.values()]:
             if item.call == 0:
-                require(item.stream == 0, f"a stream without a call: {item}")
+                require(item.stream == 0, lambda: f"a stream without a call: {item}")
                 continue
             call = self.calls.get(item.call)
             # A process that was killed has not recorded the calls that it was in.
-            require(call or not self.counts["closed"], f"no call: {item}")
+            require(call or not self.counts["closed"], lambda: f"no call: {item}")
             if call:
                 inside = call.start <= item.submit <= call.end and call.thread == item.thread
-                require(inside, f"outside of its call: {item} {call}")
-                require(call.stream == item.stream, f"another stream than its call: {item} {call}")
+                require(inside, lambda: f"outside of its call: {item} {call}")
+                require(call.stream == item.stream, lambda: f"another stream than its call: {item} {call}")
             if isinstance(item, Dispatch):
                 owned[item.call].append(item)
         return owned
@@ -320,7 +321,7 @@ def print_markers(trace):
         # A thread that submits something during a stop may do so a moment later.
         for each in [*((d.submit, d) for d in trace.dispatches.values()), *((c.start, c) for c in trace.calls.values()),
                      *((m.start, m) for m in trace.markers.values())]:
-            require(trace.is_on(each[0]), f"recorded while stopped: {each[1]}")
+            require(trace.is_on(each[0]), lambda: f"recorded while stopped: {each[1]}")
 
 
 def print_ranges(trace):
@@ -379,16 +380,16 @@ def check_all_gpus(trace):
         queue = queues.setdefault((d.agent, d.gx // 64), d.queue)
         written = d.gx % 64, queue, threads.setdefault(d.gy, d.thread), ["branch", "loop"][d.lds % 2], 1
         recorded = d.agent, d.queue, d.thread, trace.kernels.get(d.kernel), d.gz
-        require(recorded == written, f"the program wrote {written}: {d}")
+        require(recorded == written, lambda: f"the program wrote {written}: {d}")
     for found in queues, threads:
-        require(len(set(found.values())) == len(found), f"duplicate ids: {found}")
+        require(len(set(found.values())) == len(found), lambda: f"duplicate ids: {found}")
     print(f"{len(queues)} queues of {len({agent for agent, _ in queues})} GPUs, {len(threads)} threads")
 
 
 def check_sequence(queue, dispatches):
     # The dispatch with number n is near position n of the recorded ones.
     numbers = [place + (d.lds - place + 500) % 1000 - 500 for place, d in enumerate(dispatches)]
-    require(sorted(numbers) == list(range(len(numbers))), f"the dispatches of queue {queue} are {numbers}")
+    require(sorted(numbers) == list(range(len(numbers))), lambda: f"the dispatches of queue {queue} are {numbers}")
     for place, one in enumerate(dispatches):
         # A packet that is recorded later than one that was written after it.
         for late in range(place + 1, min(place + WINDOW, len(dispatches))) if numbers[place] != place else ():
@@ -396,7 +397,7 @@ def check_sequence(queue, dispatches):
             overlap = max(one.start, next.start) <= min(one.end, next.end)
             # Recorded are those that are observed together, by their times. On a busy machine, one can be observed late.
             in_order = numbers[place] < numbers[late] or overlap or one.observed < next.observed
-            require(in_order, f"dispatch {next.id} of queue {queue}, number {numbers[late]}, is recorded too late")
+            require(in_order, lambda: f"dispatch {next.id} of queue {queue}, number {numbers[late]}, is recorded too late")
 
 
 def print_queues(trace):
@@ -413,7 +414,7 @@ def print_queues(trace):
     counts = trace.counts
     dropped = [counts[name] for name in COUNTS[1:4]]
     print("dropped:", *dropped, "unknown packets:", counts["unknown-packets"], "closed:", counts["closed"])
-    require(ended >= options.finished, f"only {ended} dispatches have ended, of {options.finished}")
+    require(ended >= options.finished, lambda: f"only {ended} dispatches have ended, of {options.finished}")
 
 
 def states(items):

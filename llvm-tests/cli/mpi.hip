@@ -15,7 +15,7 @@
 //
 // These processes do not contain the archive: the shared library is preloaded.
 // RUN: %hip_cxx %device_pgo %exact -O2 -isystem /usr/lib/x86_64-linux-gnu/openmpi/include %s -o b -lmpi -lopen_mpi
-// RUN: env LLVM_PROFILE_FILE=preloaded/%%h-%%p.profraw %{mpirun} -x LD_PRELOAD=%devprof_so:$LD_PRELOAD ./b
+// RUN: env LLVM_PROFILE_FILE=preloaded/%%h-%%p.profraw bash -c '%{mpirun} -x LD_PRELOAD=%devprof_so:$LD_PRELOAD ./b'
 // RUN: %devprof merge 'preloaded/gfx1100.*.profraw' -o preloaded.profdata | FileCheck %s --check-prefix=PRELOADED
 // RUN: %counts preloaded.profdata | FileCheck %s --check-prefix=DEVICE
 //

@@ -217,7 +217,8 @@ impl Variant {
             ".section .hip_fatbin, \"a\"\n.p2align 12\n.globl {symbol}\n{symbol}: .incbin \"{bundle}\"\n"
         );
         std::fs::write(&assembly, contents).expect("an assembly file");
-        let mut arguments = vec![&host[..], &assembly, "-o", &binary];
+        // GNU ld takes three times as long.
+        let mut arguments = vec!["-fuse-ld=lld", &host[..], &assembly, "-o", &binary];
         let hip = shared("hip-on-hsa.o", |path| {
             let source = format!("{SOURCES}/hip-on-hsa.cpp");
             let define = "-D__HIP_PLATFORM_AMD__";
