@@ -170,9 +170,9 @@ if "gpu" not in lit_config.params and not host:
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
 
 if host:
-    # QEMU has a thread of its own. devprof does not change the environment of a process with several threads, so that ROCr
-    # would not load the preloaded library as a tool, too.
-    preloaded = f"LD_PRELOAD={devprof_so} HSA_TOOLS_LIB={devprof_so}"
+    # QEMU has a thread of its own. devprof does not change the environment of a process with several threads: without the two
+    # variables that it would have set, ROCr would not load the preloaded library as a tool, too.
+    preloaded = f"HSA_TOOLS_ROCPROFILER_V1_TOOLS=1 HSA_TOOLS_LIB={devprof_so} LD_PRELOAD={devprof_so}"
     config.substitutions.append(("LD_PRELOAD=%devprof_so", preloaded))
 
 config.substitutions += [

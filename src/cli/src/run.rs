@@ -181,11 +181,11 @@ impl Ran {
 /// Runs the program until it ends, and prints the summary.
 pub fn execute(request: &Request, console: &mut Console) -> anyhow::Result<Ran> {
     let own = request.program;
+    request.trace.check()?;
     let library = library(own)?;
     let (name, arguments) = own.command.split_first().context("no program to run")?;
     let program = find_in_path(name);
     let obstacle = program.as_deref().and_then(preload::obstacle);
-    request.trace.check()?;
     let model = own.model.model()?;
     let profiles = Profiles::new(request.profile)?;
     let log = profiles::scratch(profiles.pattern())?;

@@ -385,6 +385,8 @@ fn progress_is_shown_only_on_a_terminal() {
     // SAFETY: the descriptors are not owned by anything else.
     let (mut main, terminal) = unsafe { (File::from_raw_fd(main), File::from_raw_fd(terminal)) };
     let mut devprof = command(out.parent().unwrap(), "export a.trace -fcsv");
+    // Without it, nothing is known about the terminal.
+    devprof.env("TERM", "linux");
     let status = devprof.stdout(Stdio::null()).stderr(terminal).status();
     assert!(status.unwrap().success());
     // The command has the terminal open.
