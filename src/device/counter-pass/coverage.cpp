@@ -29,6 +29,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/StringSaver.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -1996,25 +1997,59 @@ private:
         for (auto &[Of, All] : Marks) {
             if (All.size() < MinJoined)
                 continue;
+            // A condition that many others depend on is tested once.
+            auto OuterOf = [](Value *Condition) {
+                Value *Outer = nullptr;
+                return match(Condition, m_LogicalAnd(m_Value(Outer), m_Value())) ? Outer : nullptr;
+            };
+            SmallDenseMap<Value *, unsigned> Outers;
+            for (auto [In, Mark] : All)
+                ++Outers[OuterOf(Mark->Condition)];
             // Of the conditions, and of what is inverted in others.
-            Value *Or = nullptr, *And = nullptr;
+            struct Chain {
+                Value *Or = nullptr, *And = nullptr;
+            };
+            MapVector<Value *, Chain> Chains;
             BasicBlock *Block = nullptr;
             for (auto [In, Mark] : All) {
                 Joined.insert(Mark);
                 if (BasicBlock *Last = std::exchange(Block, Mark->Call->getParent()); Last && Last != Block)
-                    for (Value *Each : {Or, And})
-                        if (isa_and_nonnull<BinaryOperator>(Each) && cast<Instruction>(Each)->getParent() == Last)
-                            keepIn(*Last, Each);
+                    for (auto &[Outer, Each] : Chains)
+                        for (Value *Of : {Each.Or, Each.And})
+                            if (isa_and_nonnull<BinaryOperator>(Of) && cast<Instruction>(Of)->getParent() == Last)
+                                keepIn(*Last, Of);
                 IRBuilder<> Here(Mark->Call);
-                if (Value *Inverted; match(Mark->Condition, m_Not(m_Value(Inverted))))
-                    And = And ? Here.CreateAnd(And, Inverted) : Inverted;
+                Value *Condition = Mark->Condition, *Outer = OuterOf(Condition);
+                if (!Outer || Outers[Outer] < MinJoined)
+                    Outer = nullptr;
                 else
-                    Or = Or ? Here.CreateOr(Or, Mark->Condition) : Mark->Condition;
+                    match(Condition, m_LogicalAnd(m_Value(), m_Value(Condition)));
+                Chain &To = Chains[Outer];
+                Value *Inverted, *First, *NotFirst;
+                bool IsInverted = match(Condition, m_Not(m_Value(Inverted)));
+                if (!IsInverted && match(Condition, m_LogicalAnd(m_Value(First), m_Not(m_Value(Inverted))))) {
+                    // LLVM would make another comparison of the second part.
+                    if (!match(First, m_Not(m_Value(NotFirst))))
+                        NotFirst = Here.CreateNot(First);
+                    Inverted = Here.CreateLogicalOr(NotFirst, Inverted);
+                    IsInverted = true;
+                }
+                if (IsInverted)
+                    To.And = To.And ? Here.CreateAnd(To.And, Inverted) : Inverted;
+                else
+                    To.Or = To.Or ? Here.CreateOr(To.Or, Condition) : Condition;
             }
             Group *In = All.back().first;
             IRBuilder<> Here(End[In]);
-            if (And)
-                Or = Or ? Here.CreateOr(Or, Here.CreateNot(And)) : Here.CreateNot(And);
+            Value *Or = nullptr;
+            for (auto &[Outer, Each] : Chains) {
+                Value *Any = Each.Or;
+                if (Each.And)
+                    Any = Any ? Here.CreateOr(Any, Here.CreateNot(Each.And)) : Here.CreateNot(Each.And);
+                if (Outer)
+                    Any = Here.CreateLogicalAnd(Outer, Any);
+                Or = Or ? Here.CreateOr(Or, Any) : Any;
+            }
             Added.push_back({Of, Or, End[In], Block});
             In->push_back(&Added.back());
         }
@@ -2313,6 +2348,110 @@ void storeAt(CallInst &Call) {
 // copies of a block in unrolled loops, masks are smaller if they come last.
 constexpr unsigned MaxEarly = 64;
 
+// Nested branches that only marks kept, as of `a && b`, become selects again: blocks with marks and little else are moved in front of
+// the branch that skips them, the last ones first. A branch that is not nested stays, because its ways cost less than conditions.
+class Flatten {
+public:
+    explicit Flatten(Function &F) : F(F), Dominators(F), Loops(Dominators) {}
+
+    bool run() {
+        bool Changed = false;
+        SmallVector<BasicBlock *> Order;
+        for (BasicBlock *Block : post_order(&F.getEntryBlock()))
+            Order.push_back(Block);
+        for (BasicBlock *Block : Order)
+            if (hasMarks(*Block))
+                Changed |= copyToPredecessors(*Block) || moveBeforeBranch(*Block);
+        return Changed;
+    }
+
+private:
+    static constexpr unsigned MaxOthers = 8;
+    Function &F;
+    DominatorTree Dominators;
+    LoopInfo Loops;
+
+    static bool isMark(Instruction &I) { return markIn(I) != nullptr; }
+    static bool hasMarks(BasicBlock &Block) { return any_of(Block, isMark); }
+
+    // Whether the block has only marks and a few instructions that may be executed without need. The conditions of marks do not count.
+    static bool isSmall(BasicBlock &Block, Instruction *Before) {
+        unsigned Others = 0;
+        return all_of(Block, [&](Instruction &I) {
+            if (I.isTerminator() || I.isDebugOrPseudoInst() || isMark(I))
+                return true;
+            bool IsCondition = I.getType()->isIntegerTy(1) && !isa<CmpInst>(I);
+            Others += IsCondition ? 0 : 1;
+            return !isa<PHINode>(I) && Others <= MaxOthers && isSafeToSpeculativelyExecute(&I, Before);
+        });
+    }
+
+    // The marks of a block in which the ways of a branch meet, so that they do not keep the block.
+    bool copyToPredecessors(BasicBlock &Block) {
+        constexpr unsigned Most = 4;
+        if (!Block.hasNPredecessorsOrMore(2) || Block.hasNPredecessorsOrMore(Most + 1))
+            return false;
+        SmallVector<Instruction *> Marks;
+        for (Instruction &I : Block)
+            if (CallInst *Call = markIn(I); Call && match(Call->getArgOperand(1), m_One()))
+                Marks.push_back(Call);
+            else if (!isa<PHINode>(I) && !I.isTerminator() && !I.isDebugOrPseudoInst())
+                return false;
+        SmallSetVector<BasicBlock *, 4> Before(pred_begin(&Block), pred_end(&Block));
+        for (BasicBlock *Each : Before)
+            if (!isa<UncondBrInst, CondBrInst>(Each->getTerminator()) || !Each->getSinglePredecessor() ||
+                !isSmall(*Each, Each->getTerminator()) || Loops.getLoopFor(Each) != Loops.getLoopFor(&Block))
+                return false;
+        for (BasicBlock *Each : Before) {
+            bool Splits = isa<CondBrInst>(Each->getTerminator());
+            BasicBlock *To = Splits ? SplitEdge(Each, &Block, &Dominators, &Loops) : Each;
+            for (Instruction *Mark : Marks)
+                Mark->clone()->insertBefore(To->getTerminator()->getIterator());
+            if (Splits)
+                moveBeforeBranch(*To);
+        }
+        for (Instruction *Mark : Marks)
+            Mark->eraseFromParent();
+        return true;
+    }
+
+    bool moveBeforeBranch(BasicBlock &Block) {
+        BasicBlock *Before = Block.getSinglePredecessor();
+        auto *Branch = Before ? dyn_cast<CondBrInst>(Before->getTerminator()) : nullptr;
+        if (!Branch || Before == &Block || Branch->getSuccessor(0) == Branch->getSuccessor(1) ||
+            Loops.getLoopFor(Before) != Loops.getLoopFor(&Block) || !isSmall(Block, Branch) || !isLast(Block))
+            return false;
+        auto IsNested = [&](BasicBlock *Each) {
+            return Each->getSinglePredecessor() && isa<CondBrInst>(Each->getTerminator()) && isSmall(*Each, Branch);
+        };
+        if (!IsNested(Before) && none_of(successors(Before), IsNested))
+            return false;
+        IRBuilder<> Here(Branch);
+        Value *Goes = Branch->getCondition();
+        if (Branch->getSuccessor(0) != &Block)
+            Goes = Here.CreateNot(Goes);
+        for (Instruction &I : make_early_inc_range(Block)) {
+            if (I.isTerminator())
+                break;
+            I.moveBefore(Branch->getIterator());
+            if (CallInst *Call = markIn(I))
+                Call->setArgOperand(1, IRBuilder<>(&I).CreateLogicalAnd(Goes, Call->getArgOperand(1)));
+            else
+                I.dropUBImplyingAttrsAndMetadata();
+        }
+        return true;
+    }
+
+    // Whether nothing is left of the blocks behind, up to those where ways meet.
+    static bool isLast(BasicBlock &Block) {
+        auto IsEmpty = [](BasicBlock *Next) {
+            return Next->hasNPredecessorsOrMore(2) || (isa<UncondBrInst>(Next->getTerminator()) && &Next->front() == Next->getTerminator());
+        };
+        return isa<UncondBrInst>(Block.getTerminator()) ||
+               (isa<CondBrInst>(Block.getTerminator()) && all_of(successors(&Block), IsEmpty));
+    }
+};
+
 struct KeepFlags : PassInfoMixin<KeepFlags> {
     bool IsLast;
     explicit KeepFlags(bool IsLast) : IsLast(IsLast) {}
@@ -2333,6 +2472,8 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
             for (Instruction &I : instructions(F))
                 if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
                     addEffects(*Call);
+            if (IsLast && M.getTargetTriple().isAMDGCN() && Flatten(F).run())
+                simplifyBranches(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
             FlagsOf Flags(F, Calls);
             if (Flags.empty() || (!IsLast && Flags.marks() > MaxEarly))
                 continue;
@@ -2356,10 +2497,26 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     static bool isRequired() { return true; }
 
 private:
+    // Equal conditions of marks become one.
+    static void simplifyBranches(Function &F, FunctionAnalysisManager &Analyses) {
+        Analyses.invalidate(F, PreservedAnalyses::none());
+        Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
+        Analyses.invalidate(F, EarlyCSEPass().run(F, Analyses));
+    }
+
     // Branches that only marks kept become selects. LLVM does it in functions whose flags are kept early.
     static void simplify(Function &F, FunctionAnalysisManager &Analyses) {
         Analyses.invalidate(F, PreservedAnalyses::none());
         Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
+        // What keepIn inserted in blocks that are now one with the next block.
+        for (BasicBlock &Block : F) {
+            bool IsLast = true;
+            for (Instruction &I : make_early_inc_range(reverse(Block)))
+                if (auto *Use = dyn_cast<IntrinsicInst>(&I); !Use || Use->getIntrinsicID() != Intrinsic::fake_use)
+                    IsLast &= I.isTerminator();
+                else if (!IsLast)
+                    I.eraseFromParent();
+        }
         Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
     }
 
