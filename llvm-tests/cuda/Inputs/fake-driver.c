@@ -55,6 +55,7 @@ struct library {
 };
 struct context {
     int device, is_busy, is_destroyed;
+    int error; // of a kernel that has failed
     struct context *next;
     struct context *primary; // of a green context
 };
@@ -117,6 +118,9 @@ static int fails(const char *function) {
         fprintf(stderr, "fake driver: %s was called while the driver holds its locks\n", function);
         abort();
     }
+    // A context in which a kernel has failed can only be pushed, popped and named.
+    if (current && used()->error && strncmp(function, "cuCtxPush", 9) && strncmp(function, "cuCtxGet", 8) && strncmp(function, "cuDevice", 8))
+        return used()->error;
     return fail && !strncmp(fail, function, length) && fail[length] == ':' ? atoi(fail + length + 1) : 0;
 }
 #define BEGIN                          \
@@ -296,6 +300,8 @@ void fake_await(void) {
 }
 // From now on, a kernel runs in the current context that never ends.
 void fake_busy(void) { current->is_busy = 1; }
+// A kernel of the current context fails.
+void fake_error(int error) { used()->error = error; }
 
 // The streams that are captured. The capture fails if somebody waits for the context.
 static struct capture {

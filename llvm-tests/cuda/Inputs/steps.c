@@ -37,7 +37,7 @@
 // The fake driver's own.
 #define FAKES(f)                                                                                                   \
     f(fake_context, (void **, int)) f(fake_load, (const char *)) f(fake_unload, (void *))                          \
-    f(fake_count, (void *, const char *, int, uint64_t)) f(fake_cover, (void *, const char *, int)) f(fake_decide, (void *, const char *, int)) f(fake_run, (int)) f(fake_busy, (void)) f(fake_await, (void)) f(fake_slow, (void *)) \
+    f(fake_count, (void *, const char *, int, uint64_t)) f(fake_cover, (void *, const char *, int)) f(fake_decide, (void *, const char *, int)) f(fake_run, (int)) f(fake_busy, (void)) f(fake_error, (int)) f(fake_await, (void)) f(fake_slow, (void *)) \
     f(fake_allocated, (void)) f(fake_waits, (void)) f(fake_synchronizations, (void)) f(fake_modules, (void)) f(fake_launches, (void))
 
 #ifdef LOOKUP
@@ -223,6 +223,7 @@ static int step(const char *name, char *argument) {
     ON("occupied", (fake_run(2), 0))    // kernels that devprof launches in the current context do not run, until `idle`
     ON("blocked", (fake_run(3), 0))     // copies do not end, until `idle`
     ON("idle", (fake_run(0), 0))
+    ON("error", (fake_error(number), 0)) // a kernel in the current context fails with this error
     // NUMBER: the stream that is captured.
     ON("capture", cuStreamBeginCapture(0, 0) || cuStreamEndCapture(0, &graph))
     ON("capturing", cuStreamBeginCapture(stream, 0))

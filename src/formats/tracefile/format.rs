@@ -63,7 +63,7 @@ plain! {
         /// The inode of the process's PID namespace. 0 if unknown.
         pid_namespace: U64,
         reserved: [u8; 60],
-        /// CRC-32 (IEEE) of all preceding bytes.
+        /// CRC-32 (IEEE) of all preceding bytes. [`Header::page`] computes it.
         crc: U32,
     }
 }
@@ -557,7 +557,7 @@ pub fn checksum(record: &[u8]) -> u32 {
 
 impl Header {
     pub fn new(pid: u32, frequency: u64, started: u64, started_unix: u64) -> Header {
-        let mut header = Header {
+        Header {
             magic: MAGIC,
             version: VERSION.into(),
             header_size: (HEADER_SIZE as u32).into(),
@@ -570,16 +570,13 @@ impl Header {
             pid_namespace: 0.into(),
             reserved: [0; 60],
             crc: 0.into(),
-        };
-        header.crc = header.checksum().into();
-        header
+        }
     }
 
     /// The same header of a process that was created at this time in this namespace.
     pub fn of_process(mut self, process_started: u64, pid_namespace: u64) -> Header {
         self.process_started = process_started.into();
         self.pid_namespace = pid_namespace.into();
-        self.crc = self.checksum().into();
         self
     }
 
@@ -597,8 +594,12 @@ impl Header {
 
     /// The first page of a new file, with all counters 0.
     pub fn page(&self) -> [u8; HEADER_SIZE] {
+        let header = Header {
+            crc: self.checksum().into(),
+            ..*self
+        };
         let mut page = [0; HEADER_SIZE];
-        page[..COUNTERS].copy_from_slice(self.as_bytes());
+        page[..COUNTERS].copy_from_slice(header.as_bytes());
         for count in Count::ALL {
             let at = count.offset();
             page[at..at + size_of::<Counter>()].copy_from_slice(Counter::new(0).as_bytes());

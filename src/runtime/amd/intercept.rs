@@ -21,11 +21,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The intercept queues, by address.
 static QUEUES: Mutex<IdMap<usize, QueuePointer>> = Mutex::new(id_map());
 
+/// The program has created a queue on a GPU, traced or not.
 static SAW_QUEUE: AtomicBool = AtomicBool::new(false);
+/// The program uses a GPU's queue although no queue was created.
+static MISSED_QUEUES: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program has created a queue on a GPU, traced or not.
-pub fn saw_queue() -> bool {
-    SAW_QUEUE.load(Ordering::Relaxed)
+/// Whether the program has used queues without having created one by a function that devprof hooks.
+pub fn missed_queues() -> bool {
+    MISSED_QUEUES.load(Ordering::Relaxed)
+}
+
+/// The program reserves slots of a queue.
+///
+/// # Safety
+/// The queue is not destroyed.
+#[inline]
+pub unsafe fn slots_reserved(queue: *const Queue) {
+    // SAFETY: the caller's promise.
+    let is_gpus = || unsafe { (*queue).features } & HSA_QUEUE_FEATURE_KERNEL_DISPATCH != 0;
+    if !SAW_QUEUE.load(Ordering::Relaxed) && is_gpus() {
+        MISSED_QUEUES.store(true, Ordering::Relaxed);
+    }
 }
 
 thread_local! {

@@ -48,6 +48,8 @@ macro_rules! add_write_index {
             // SAFETY: the program's arguments, passed to the function that it called.
             let first = unsafe { (saved.core.$function)(queue, count) };
             if observes_launches() && let Some(trace) = observers::trace() {
+                // SAFETY: the program's queue.
+                unsafe { intercept::slots_reserved(queue) };
                 trace.slots_reserved(queue as usize, first, count);
             }
             first

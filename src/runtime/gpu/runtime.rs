@@ -219,6 +219,10 @@ pub enum Error {
     },
     #[error("{call} failed: {code}")]
     Call { call: &'static str, code: Code },
+    #[error(
+        "its counts are lost, because a kernel has failed ({code}: {what}), and then nothing can be read from the context"
+    )]
+    KernelFailed { code: Code, what: &'static str },
     #[error("{0} was not complete at the time limit (DEVPROF_SYNC_MS)")]
     TimedOut(&'static str),
     #[error("cannot start the thread that copies from the GPU")]

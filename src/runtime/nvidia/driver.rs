@@ -151,16 +151,35 @@ pub fn attribute(get: cuDeviceGetAttribute, device: CUdevice, number: c_int) -> 
 
 /// The error of a call, unless it has succeeded.
 pub fn check(call: &'static str, result: CUresult) -> Result<(), Error> {
-    match result {
-        CUresult::SUCCESS => Ok(()),
-        CUresult(number) => Err(Error::Call {
-            call,
-            code: Code {
-                runtime: "CUDA",
-                number,
-            },
-        }),
+    let CUresult(number) = result;
+    let code = Code {
+        runtime: "CUDA",
+        number,
+    };
+    if result == CUresult::SUCCESS {
+        Ok(())
+    } else if let Some(what) = kernel_error(number) {
+        Err(Error::KernelFailed { code, what })
+    } else {
+        Err(Error::Call { call, code })
     }
+}
+
+/// The description of an error of a kernel, after which all calls for its context return this error (cuda.h, `cudaError_enum`:
+/// "This leaves the process in an inconsistent state"), as `cuGetErrorString` returns it.
+fn kernel_error(number: u32) -> Option<&'static str> {
+    Some(match number {
+        700 => "an illegal memory access was encountered",
+        702 => "the launch timed out and was terminated",
+        710 => "device-side assert triggered",
+        714 => "hardware stack error",
+        715 => "an illegal instruction was encountered",
+        716 => "misaligned address",
+        717 => "operation not supported on global/shared address space",
+        718 => "invalid program counter",
+        719 => "unspecified launch failure",
+        _ => return None,
+    })
 }
 
 thread_local! {

@@ -51,7 +51,8 @@ pub struct Instrumented {
 }
 
 /// Instruments a module. `directory` is that of relative paths in it: where the compiler ran. Of files that `is_excluded`
-/// names, functions are not instrumented, and lines are not mapped: those of the toolkit's headers.
+/// names, functions are not instrumented, and lines are not mapped: those of the toolkit's headers. Nor are functions of the
+/// compiler itself instrumented, such as `__uAtomicAdd` in code that is not optimized: they have no `.loc`, although others have.
 ///
 /// Returns `None` if the module has LLVM's instrumentation already, or no function with code.
 ///
@@ -81,7 +82,12 @@ pub fn instrument(
     };
     let mut insertions = Vec::new();
     let mut names = Vec::new();
-    for function in &module.functions {
+    // A compiler writes line information for a module, not for single functions.
+    let has_lines = module.functions.iter().any(lines::has_location);
+    let is_compilers =
+        |function: &Function| has_lines && !function.is_kernel && !lines::has_location(function);
+    let functions = module.functions.iter();
+    for function in functions.filter(|function| !is_compilers(function)) {
         match of_function(function, &files, &excluded) {
             Ok(Some(own)) => {
                 done.object.variables.extend(own.variables);
@@ -248,6 +254,19 @@ L:
         let done = run(&text).unwrap().unwrap();
         assert_eq!(done.functions, 1);
         assert!(!done.text.contains("__profc_f_") && done.text.contains("__profc_k_"));
+    }
+
+    #[test]
+    fn functions_of_the_compiler_are_not_instrumented() {
+        let text = MODULE
+            .replace(".loc 1 1 0", "")
+            .replace("ret;\n}", ".loc 1 1 0\n    ret;\n}");
+        let done = run(&text).unwrap().unwrap();
+        assert_eq!((done.functions, &done.without_lines[..]), (1, &[][..]));
+        assert!(!done.text.contains("__profc_f_") && done.text.contains("__profc_k_"));
+        // Without line information, nobody can say whose functions they are.
+        let done = run(&text.replace(".loc 1 1 0", "")).unwrap().unwrap();
+        assert_eq!((done.functions, done.without_lines.len()), (2, 2));
     }
 
     #[test]

@@ -36,6 +36,12 @@ pub fn position(function: &Function) -> Option<Position> {
     })
 }
 
+/// Whether a function has line information.
+pub fn has_location(function: &Function) -> bool {
+    let mut statements = function.statements.iter();
+    statements.any(|statement| matches!(statement.kind, Kind::Location(_)))
+}
+
 impl Lines {
     /// Finds the lines of a function, except those of excluded files. A call that was inlined ran if the inlined code did.
     pub fn new(function: &Function, graph: &Graph, excluded: &HashSet<u32>) -> Lines {

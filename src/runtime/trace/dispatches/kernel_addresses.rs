@@ -36,11 +36,6 @@ impl KernelAddresses {
         let newest = loaded.iter().rev().find(|&&(since, _)| since <= epoch);
         newest.map_or(0, |&(_, id)| id)
     }
-
-    /// Whether no kernel was loaded.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 #[cfg(test)]

@@ -208,9 +208,9 @@ impl Dispatches {
     /// Reports dispatches that are missing from the trace.
     fn report_missed(&self) {
         cooperative::report();
-        if !self.kernels.is_empty() && !intercept::saw_queue() {
+        if intercept::missed_queues() {
             diagnostics::lost(
-                "the trace has no dispatches: kernels were loaded, but no queue was created by a function that devprof hooks; this HSA runtime may be newer than devprof",
+                "the trace has no dispatches: the program uses a queue that was not created by a function that devprof hooks; this HSA runtime may be newer than devprof",
             );
         }
     }
