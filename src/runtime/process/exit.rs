@@ -58,7 +58,8 @@ pub extern "C" fn at_close() {
     leader::request(Request::Closing {});
 }
 
-/// Runs after all exit handlers.
+/// Runs after the program's exit handlers. In a shared library, glibc runs a handler that the library's constructor has registered
+/// only after this function.
 pub extern "C" fn after_exit() {
     guarded(Cost::Counters, (), || {
         if lifecycle::is_owner() && !report_if_interrupted() {
