@@ -125,7 +125,7 @@ static void others(void *handle) {
 char *getenv(const char *name) noexcept {
     using Getenv = char *(const char *) noexcept;
     static Getenv *next = (Getenv *)dlsym(RTLD_NEXT, "getenv");
-    // gpu-model/start.c's needs to know that ROCr calls it.
+    // getenv of gpu-model/start.c needs to know that ROCr calls it.
     [[clang::musttail]] return next(name);
 }
 

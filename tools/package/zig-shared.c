@@ -1,6 +1,6 @@
-// The parts of a shared library that GCC's crtbeginS.o and glibc's libc_nonshared.a are otherwise, and Zig lacks: libc's handle of the
-// library, and a destructor that runs the exit handlers. Otherwise these would run after the destructors of all libraries, and
-// handlers of exits and forks would be called in a library that was closed.
+// Zig links shared libraries without GCC's crtbeginS.o and glibc's libc_nonshared.a. This file has their parts: libc's handle of the
+// library, and a destructor that runs the exit handlers. Without it, these run after the destructors of all libraries, and handlers of
+// exits and forks are called in a library that was closed.
 extern void __cxa_finalize(void *);
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
 
