@@ -14,7 +14,6 @@ use crate::trace_reader::inputs::Input;
 use crate::trace_reader::{Record, Request, Trace, clock, direction, has};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_with::skip_serializing_none;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use tracefile::format::{NO_AGENT, agent, flag, marker, named, stream};
@@ -22,7 +21,6 @@ use tracefile::format::{NO_AGENT, agent, flag, marker, named, stream};
 /// The version of the format. Incremented with every incompatible change.
 const VERSION: u32 = 1;
 
-#[skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Line<'a> {
@@ -36,20 +34,26 @@ enum Line<'a> {
         started: u64,
         started_unix: u64,
         /// If there are several traces.
+        #[serde(skip_serializing_if = "Option::is_none")]
         file: Option<&'a str>,
     },
     Process {
         pid: u64,
         parent: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
         host: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         command: Option<&'a str>,
     },
     Agent {
         id: u64,
         /// How many agents of its type precede it: of a GPU, HIP's or CUDA's number.
+        #[serde(skip_serializing_if = "Option::is_none")]
         number: Option<u32>,
         node: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         product: Option<&'a str>,
         compute_units: u32,
         /// Ticks per second.
@@ -67,8 +71,10 @@ enum Line<'a> {
         id: u64,
         agent: u32,
         name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
         symbol: Option<&'a str>,
         /// The build ID of its code object in hexadecimal.
+        #[serde(skip_serializing_if = "Option::is_none")]
         build_id: Option<&'a str>,
         object: u64,
         kernarg: u32,
@@ -90,21 +96,27 @@ enum Line<'a> {
         end: u64,
         /// `hipError_t`.
         status: i32,
+        #[serde(skip_serializing_if = "Option::is_none")]
         stream: Option<u32>,
     },
     Dispatch {
         id: u64,
         /// The ID of the API call that launched it.
+        #[serde(skip_serializing_if = "Option::is_none")]
         correlation: Option<u64>,
         kernel: u32,
         kernel_name: &'a str,
         agent: u32,
         queue: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
         stream: Option<u32>,
         thread: u32,
         submit: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
         start: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         end: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         observed: Option<u64>,
         /// `agent`: only the duration was measured; the end is `observed`.
         #[schemars(extend("enum" = ["system", "scaled", "agent", "none"]))]
@@ -121,25 +133,34 @@ enum Line<'a> {
         lds: u32,
         scratch: u32,
         #[serde(flatten)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         registers: Option<Registers>,
     },
     /// A copy or fill by a function of HSA or CUDA.
     Copy {
         id: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
         correlation: Option<u64>,
         function: &'a str,
         #[schemars(extend("enum" = ["host_to_device", "device_to_host", "device_to_device", "host_to_host", "fill", "unknown"]))]
         direction: &'static str,
         size: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
         source: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         destination: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         stream: Option<u32>,
         /// The bit of the SDMA engine that the program chose.
+        #[serde(skip_serializing_if = "Option::is_none")]
         engine: Option<u32>,
         thread: u32,
         submit: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
         start: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         end: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         observed: Option<u64>,
         #[schemars(extend("enum" = ["system", "scaled", "agent", "none"]))]
         clock: &'static str,
@@ -155,8 +176,10 @@ enum Line<'a> {
         /// A `range` belongs to a thread.
         #[schemars(extend("enum" = ["mark", "range", "process_range"]))]
         what: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<&'a str>,
         /// The name of its domain (NVTX), unless that is the default domain.
+        #[serde(skip_serializing_if = "Option::is_none")]
         domain: Option<&'a str>,
         thread: u32,
         end_thread: u32,
@@ -173,6 +196,7 @@ enum Line<'a> {
         /// `per_thread` has a thread.
         #[schemars(extend("enum" = ["created", "null", "per_thread"]))]
         what: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
         thread: Option<u32>,
         handle: u64,
         first_use: u64,
@@ -182,6 +206,7 @@ enum Line<'a> {
         #[schemars(extend("enum" = ["thread", "stream", "agent", "unknown"]))]
         what: &'static str,
         id: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<&'a str>,
     },
     /// The recording started or stopped.
@@ -201,13 +226,13 @@ struct Registers {
 }
 
 /// One line of the file: one object per record of the trace. New fields may be added without a new version.
-#[skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "devprof export, .jsonl")]
 pub struct Object<'a> {
     #[serde(flatten)]
     line: &'a Line<'a>,
     /// The number of the trace, if the export has several. IDs are unique within a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<u32>,
 }
 

@@ -6,7 +6,6 @@ use crate::names::Naming;
 use code_objects::{CodeObject, Kernel, Location, What};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_with::skip_serializing_none;
 
 /// The version of the JSON format. Incremented with every incompatible change.
 const VERSION: u32 = 2;
@@ -30,12 +29,12 @@ pub struct FileReport {
     found: Vec<PartReport>,
 }
 
-#[skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 struct PartReport {
     #[serde(flatten)]
     what: WhatReport,
     /// The functions of a raw profile, with `--functions`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     function_counts: Option<Vec<FunctionReport>>,
     location: Location,
 }

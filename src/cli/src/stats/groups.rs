@@ -6,7 +6,6 @@ use crate::trace_reader::Trace;
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_with::skip_serializing_none;
 use std::path::Path;
 use std::rc::Rc;
 use tracefile::format::named;
@@ -127,7 +126,6 @@ impl Ids {
 }
 
 /// A process and the file that it wrote.
-#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Process {
     /// The number of the file on the command line, because processes on different hosts can have the same id.
@@ -135,7 +133,9 @@ pub struct Process {
     pub number: usize,
     pub file: String,
     pub pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Rc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Rc<str>>,
 }
 

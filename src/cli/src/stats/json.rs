@@ -7,7 +7,6 @@ use super::series::Statistics;
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -37,31 +36,45 @@ pub struct Object<'a> {
 }
 
 /// The tables that were requested.
-#[skip_serializing_none]
 #[derive(Default, Serialize, JsonSchema)]
 struct Tables<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
     kernels: Option<Vec<Line<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<Vec<Line<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<Vec<Line<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     markers: Option<Vec<Line<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     gaps: Option<Vec<Idle<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     gpus: Option<Vec<Idle<'a>>>,
 }
 
 /// The properties that the rows of a group share.
-#[skip_serializing_none]
 #[derive(Default, Serialize, JsonSchema)]
 struct Common<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<&'a str>,
     /// The number of the GPU: HIP's or CUDA's.
+    #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stream_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     thread_name: Option<&'a str>,
 }
 
@@ -83,7 +96,6 @@ impl Common<'_> {
     }
 }
 
-#[skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 struct Line<'a> {
     #[serde(flatten)]
@@ -91,30 +103,37 @@ struct Line<'a> {
     /// The kernel, function, direction or message.
     name: &'a str,
     /// The build ID of a kernel's code object in hexadecimal. Kernels with the same name in several code objects have several rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
     build_id: Option<&'a str>,
     /// A kernel with which HIP copies or fills.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     blit: bool,
     /// The kind of a marker.
     #[schemars(extend("enum" = ["mark", "range", "process range"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     what: Option<&'static str>,
     #[serde(flatten)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     copied: Option<Copied<'a>>,
     #[serde(flatten)]
     times: &'a Statistics,
     share: f64,
 }
 
-#[skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 struct Copied<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a str>,
     /// For a blit kernel, the GPU on which it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<&'a str>,
     /// A blit kernel has no number of bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     mean_size: Option<f64>,
     /// Bytes per second of copy time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     bandwidth: Option<f64>,
 }
 
@@ -148,7 +167,6 @@ impl Line<'_> {
 }
 
 /// The gaps of a queue or of a GPU.
-#[skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 struct Idle<'a> {
     #[serde(flatten)]
@@ -166,6 +184,7 @@ struct Idle<'a> {
     #[serde(flatten)]
     times: &'a Statistics,
     /// By the kernel that ran before.
+    #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<Vec<Line<'a>>>,
 }
 

@@ -374,7 +374,7 @@ fn forwarding_barrier(kernel_header: u16, signal: SignalHandle, program_handle: 
     packet
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::super::{in_flight, packet_origins};
     use super::*;

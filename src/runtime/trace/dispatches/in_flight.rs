@@ -257,7 +257,7 @@ impl CompletionSide {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
     use std::cell::{Cell, RefCell};
@@ -368,7 +368,7 @@ mod tests {
 /// Every interleaving of the completion thread with a thread that both launches and executes the packets. Some
 /// dispatches have a completion signal of the program, so a barrier packet follows them. If devprof's signal is
 /// recycled too early, the barrier packet detects it: on a GPU it would wait forever.
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod loom_tests {
     use super::*;
     use loom::sync::Arc;

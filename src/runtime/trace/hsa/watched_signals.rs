@@ -238,7 +238,7 @@ struct Slot {
 #[derive(Default)]
 struct Bucket([AtomicU64; WAYS]);
 
-#[cfg(not(all(test, loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 mod size {
     pub const SLOTS: usize = 16384;
     /// A power of two.
@@ -247,7 +247,7 @@ mod size {
     /// How many freed slots are added to the stack together.
     pub const FREED: u32 = 64;
 }
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod size {
     pub const SLOTS: usize = 2;
     pub const BUCKETS: usize = 1;
@@ -493,7 +493,7 @@ impl Table {
         fence(Ordering::SeqCst);
         let mut yields = 0;
         while self.being_read.0.load(Ordering::Acquire) == signal.0 {
-            if yields < YIELDS_BEFORE_SLEEP || cfg!(all(test, loom)) {
+            if yields < YIELDS_BEFORE_SLEEP || cfg!(all(test, feature = "loom")) {
                 yields += 1;
                 yield_now();
             } else {
@@ -690,7 +690,7 @@ impl Table {
 
 /// Entries and states are written, and then read, with sequentially consistent accesses. Loom models only such fences.
 fn sequentially_consistent() {
-    if cfg!(all(test, loom)) {
+    if cfg!(all(test, feature = "loom")) {
         fence(Ordering::SeqCst);
     }
 }
@@ -700,7 +700,7 @@ fn changed_head(head: u64, first: u32) -> u64 {
     ((head >> 32) + 1) << 32 | u64::from(first)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
     use std::cell::Cell;
@@ -907,7 +907,7 @@ mod tests {
 }
 
 /// Every interleaving of a program, which also acts as its GPU, and the completion thread.
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod loom_tests {
     use super::*;
     use loom::sync::Arc;

@@ -1,7 +1,7 @@
 //! The atomics of the launch path's data structures: the standard library's, or in model tests loom's, which explores
 //! every interleaving.
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 pub use loom::{
     alloc::Track,
     cell::UnsafeCell,
@@ -12,7 +12,7 @@ pub use loom::{
     thread::yield_now,
 };
 
-#[cfg(not(all(test, loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 pub use std::{
     sync::{
         Arc,
@@ -22,10 +22,10 @@ pub use std::{
 };
 
 /// `std::cell::UnsafeCell` with the interface of loom's, which detects concurrent accesses.
-#[cfg(not(all(test, loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
-#[cfg(not(all(test, loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 impl<T> UnsafeCell<T> {
     pub const fn new(value: T) -> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))
@@ -43,10 +43,10 @@ impl<T> UnsafeCell<T> {
 }
 
 /// A member of an allocation. With loom's version, loom detects that the allocation leaks.
-#[cfg(not(all(test, loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 pub struct Track<T>(T);
 
-#[cfg(not(all(test, loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 impl<T> Track<T> {
     pub fn new(value: T) -> Track<T> {
         Track(value)

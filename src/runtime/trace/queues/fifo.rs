@@ -12,15 +12,15 @@ use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 /// Entries per segment.
-#[cfg(not(all(test, loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 pub const SEGMENT: usize = 256;
 /// The maximum number of segments kept for reuse. The consumer frees further ones (after a burst).
-#[cfg(not(all(test, loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 const SPARE: u64 = 64;
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 pub const SEGMENT: usize = 2;
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 const SPARE: u64 = 1;
 
 /// Owned by the producer while it is new or in the producer's list of spare segments, accessed by both sides while it
@@ -204,7 +204,7 @@ impl<T: Copy + Send> Producer<T> {
     }
 
     /// How many segments were ever allocated for this queue.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(feature = "loom")))]
     pub fn allocations(&self) -> u64 {
         self.shared.allocations.load(Ordering::Relaxed)
     }
@@ -310,7 +310,7 @@ impl<T: Copy + Send> Consumer<T> {
     }
 
     /// How many segments were ever allocated for this queue.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(feature = "loom")))]
     pub fn allocations(&self) -> u64 {
         self.shared.allocations.load(Ordering::Relaxed)
     }
@@ -348,7 +348,7 @@ impl<T> Drop for Shared<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
 
@@ -436,7 +436,7 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod loom_tests {
     use super::*;
 
@@ -476,13 +476,13 @@ mod loom_tests {
 
     #[test]
     fn an_empty_queue() {
-        run(1, 0, 5, 5);
+        run(1, 0, 3, 4);
     }
 
     #[test]
     fn segments_are_returned_while_the_producer_needs_them() {
-        run(1, 4, 5, 6);
-        run(2, 3, 4, 6);
+        run(1, 4, 4, 6);
+        run(2, 3, 3, 6);
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl PollFlag {
 }
 
 /// Every interleaving of a thread that pushes entries and one that concurrently unschedules the queue.
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod loom_tests {
     use super::*;
     use crate::trace::queues::fifo::fifo;
