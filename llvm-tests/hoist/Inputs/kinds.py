@@ -1,6 +1,6 @@
 # Builds and runs a HIP program with exact counts, with stock clang's flags and with the plugin's flags, and compares what they say.
-# The scripts that use it have the options --exact FLAGS, --stock FLAGS and --pass FLAGS, and after `--` the command that compiles and
-# links a.hip in the current directory to a. The flags of the kind are added to it.
+# The scripts that use it have the options --exact FLAGS, --stock FLAGS and --pass FLAGS, or two of them, and after `--` the command that
+# compiles and links a.hip in the current directory to a. The flags of the kind are added to it.
 import glob
 import os
 import shlex
@@ -15,8 +15,8 @@ KINDS = ("exact", "stock", "pass")
 ERRORS = (RuntimeError, subprocess.TimeoutExpired, *same_regions.ERRORS)
 
 
-def parse(parser):
-    for kind in KINDS:
+def parse(parser, kinds=KINDS):
+    for kind in kinds:
         parser.add_argument("--" + kind, type=shlex.split, required=True)
     parser.add_argument("command", nargs="+")
     os.environ.setdefault("DEVPROF_SYNC_MS", "60000")
@@ -47,10 +47,12 @@ class Build:
 
 
 def differences(builds):
-    """Between three builds: functions, and the lines to print about them."""
-    for kind in KINDS[1:]:
+    """Between builds: functions, and the lines to print about them."""
+    for kind in (kind for kind in KINDS[1:] if kind in builds):
         for line in same_regions.differences(builds["exact"].executed, builds[kind].executed):
             yield line.partition(":")[0], f"{kind}: {line}"
+    if builds.keys() != set(KINDS):
+        return
     # There may be flags that no region shows.
     stock, plugin = (builds[kind].counters for kind in KINDS[1:])
     for name, structure in sorted(stock.keys() | plugin.keys()):

@@ -1,6 +1,6 @@
-# suite_flags.py TESTS --exact FLAGS --stock FLAGS --pass FLAGS -- COMPILER… a.hip -o a …: compares what exact counts, stock clang's
-# flags and the plugin's flags say about programs of other tests (kinds.py): those in one file, with branches or loops on the device
-# and a main function without arguments. Prints the result of each.
+# suite_flags.py TESTS --exact FLAGS --pass FLAGS -- COMPILER… a.hip -o a …: compares what exact counts and the plugin's flags say
+# about programs of other tests (kinds.py): those in one file, with branches or loops on the device and a main function without
+# arguments. Prints the result of each.
 import argparse
 import glob
 import os
@@ -17,6 +17,8 @@ LEFT_OUT = {
     "multi-gpu/": "they need several GPUs",
     "trace/graph-ranges.hip": "it needs the marker functions of the preloaded library",
 }
+# Stock clang's flags are compared with both for random programs (random_flags.py).
+KINDS = ("exact", "pass")
 # What a program needs.
 OPTIONS = {"drain/partial-groups.hip": ["-fno-offload-uniform-block"]}
 # A function of the device, from its first line to the brace that closes it, and what makes its blocks differ.
@@ -36,7 +38,7 @@ def programs(tests):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("tests")
-given = kinds.parse(parser)
+given = kinds.parse(parser, KINDS)
 found, wrong, regions = list(programs(given.tests)), 0, 0
 for left in LEFT_OUT:
     chosen = [path for path in found if path.startswith(left)]
@@ -46,7 +48,7 @@ compared = [path for path in found if not path.startswith(tuple(LEFT_OUT))]
 for path in compared:
     shutil.copy(os.path.join(given.tests, path), "a.hip")
     try:
-        builds = {kind: kinds.Build(given, kind, *OPTIONS.get(path, [])) for kind in kinds.KINDS}
+        builds = {kind: kinds.Build(given, kind, *OPTIONS.get(path, [])) for kind in KINDS}
         lines = [line for _, line in kinds.differences(builds)]
     except kinds.ERRORS as error:
         lines = [str(error)]

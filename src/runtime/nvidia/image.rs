@@ -718,15 +718,13 @@ pub mod tests {
     /// Whatever is damaged: an error, or an image whose parts fit together.
     #[test]
     fn damaged_cubins_do_no_harm() {
-        for name in ["counted.cubin", "covered.cubin"] {
-            damage(&read_fixture(name), &[0x01, 0x80, 0xff]);
+        for name in ["counted.cubin", "covered.cubin", "decided.cubin"] {
+            damage(&read_fixture(name));
         }
-        // It is the largest one, and only its bitmaps are of another kind.
-        damage(&read_fixture("decided.cubin"), &[0xff]);
     }
 
-    /// Shortens the cubin to each length, and flips bits of each byte.
-    fn damage(whole: &[u8], flips: &[u8]) {
+    /// Shortens the cubin to each length, and flips bits of each byte: another one, or all, than of the byte before.
+    fn damage(whole: &[u8]) {
         let header = goblin::elf::Elf::parse_header(whole).unwrap();
         let end = header.e_shoff as usize + usize::from(header.e_shnum) * 64;
         for length in 0..end {
@@ -734,14 +732,12 @@ pub mod tests {
         }
         let mut refused = 0;
         for at in 0..whole.len() {
-            for flipped in flips {
-                let mut bytes = whole.to_vec();
-                bytes[at] ^= flipped;
-                match read(&bytes, BASE) {
-                    Ok(Some(image)) => check(&image),
-                    Ok(None) => {}
-                    Err(_) => refused += 1,
-                }
+            let mut bytes = whole.to_vec();
+            bytes[at] ^= [0x01, 0x80, 0xff][at % 3];
+            match read(&bytes, BASE) {
+                Ok(Some(image)) => check(&image),
+                Ok(None) => {}
+                Err(_) => refused += 1,
             }
         }
         assert!(refused > 0);

@@ -1359,7 +1359,7 @@ fn is_modelled_buffer(text: &str) -> bool {
 /// - If the decoder rejects words that LLVM prints unchanged, then LLVM has marked them as invalid, or LLVM's text does not
 ///   assemble to these words, or the model does not support the format.
 fn random_words_decode_alike(mode: Mode) {
-    const SAMPLES: usize = 250_000;
+    const SAMPLES: usize = 100_000;
     const OTHER_FORMATS: [&str; 19] = [
         // gfx9
         "s_atomic_",
