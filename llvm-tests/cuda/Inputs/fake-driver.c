@@ -56,6 +56,7 @@ struct library {
 struct context {
     int device, is_busy, is_destroyed;
     int error; // of a kernel that has failed
+    uint32_t last_id; // CUPTI counts the modules of each context, so those of two contexts have the same numbers (H200, CUPTI 13.0)
     struct context *next;
     struct context *primary; // of a green context
 };
@@ -104,7 +105,6 @@ static struct library *libraries;
 static struct context *contexts;
 static struct allocation *allocations;
 static _Thread_local struct context *current;
-static uint32_t last_id;
 static int is_initialized;
 static _Thread_local int is_reporting;
 
@@ -643,7 +643,7 @@ static struct module *load(char *image, size_t size, struct library *library) {
     struct module *module = calloc(1, sizeof *module);
     const Elf64_Ehdr *header = (void *)image;
     const Elf64_Shdr *sections = (void *)(image + (is_cubin(image) ? header->e_shoff : 0));
-    *module = (struct module){.library = library, .context = used(), .id = ++last_id, .image = image, .size = size};
+    *module = (struct module){.library = library, .context = used(), .id = ++used()->last_id, .image = image, .size = size};
     if (!is_cubin(image) && strstr(image, "__profd_"))
         add_variables(module, image);
     for (int n = 0; is_cubin(image) && n < header->e_shnum; n++) {
@@ -1000,7 +1000,7 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
 void fake_load(const char *path) {
     size_t size;
     char *image = read_file(path, &size);
-    struct module_data data = {++last_id, size, image};
+    struct module_data data = {++used()->last_id, size, image};
     resource(MODULE_LOADED, used(), &data);
 }
 

@@ -9,7 +9,7 @@ use super::cupti::{self, ActivityFunctions, Cupti};
 use super::driver;
 use super::observed::{self, CALLS};
 use super::primary;
-use super::registry::{self, registry};
+use super::registry::{self, Module, registry};
 use crate::gpu::{observers, owner};
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
@@ -346,11 +346,14 @@ unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
                     trace.modules_unloading(data.context.0 as u64, Some(module.moduleId));
                 }
                 let mut registry = registry();
-                registry.report_unannounced(|known| known.id == module.moduleId);
+                // Modules of other contexts have the same ids.
+                let is_it =
+                    |known: &Module| known.id == module.moduleId && known.context == data.context;
+                registry.report_unannounced(is_it);
                 // If a call of this thread unloads modules, their handles are known, and removed when it is over.
                 let thread = threads::thread_id();
                 if registry.unloading.iter().all(|(of, _)| *of != thread) {
-                    registry.remove_modules(|known| known.id == module.moduleId);
+                    registry.remove_modules(is_it);
                 }
             }
         }
