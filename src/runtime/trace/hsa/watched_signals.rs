@@ -507,7 +507,7 @@ impl Table {
     /// half of it, because the pools of two regions of memory can have the same buckets.
     fn bucket(&self, signal: SignalHandle) -> &Bucket {
         let group = signal.0 as usize / (GROUP << SIGNAL_ALIGNMENT_BITS);
-        &self.buckets[(group ^ (group / BUCKETS)) % BUCKETS]
+        &self.buckets[(group ^ (group / BUCKETS)) & (BUCKETS - 1)]
     }
 
     /// The slots in the signal's bucket that refer to it: the slot of its watch, and slots of earlier watches that a
