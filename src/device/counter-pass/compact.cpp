@@ -76,6 +76,33 @@ void callWith(IRBuilder<> &Here, StringRef Name, ArrayRef<Value *> Arguments) {
     Here.CreateCall(M.getOrInsertFunction(Name, FunctionType::get(Here.getVoidTy(), Types, false)), Arguments)->setConvergent();
 }
 
+// Each function writes its wave size into its record (OffloadDeviceWaveSize), also where it is inlined. If that is a constant,
+// it becomes the record's initial value.
+bool initializeWaveSize(StoreInst &Store, const DataLayout &Layout) {
+    APInt At(64, 0);
+    Value *Pointer = Store.getPointerOperand()->stripAndAccumulateConstantOffsets(Layout, At, false);
+    auto *Record = dyn_cast<GlobalVariable>(Pointer);
+    auto *Size = dyn_cast<ConstantInt>(Store.getValueOperand());
+    if (!Record || !Size || !Record->getName().starts_with("__profd_") || !Record->hasInitializer())
+        return false;
+    auto *Fields = dyn_cast<ConstantStruct>(Record->getInitializer());
+    if (!Fields)
+        return false;
+    const StructLayout *Offsets = Layout.getStructLayout(Fields->getType());
+    unsigned N = Offsets->getElementContainingOffset(At.getZExtValue());
+    Constant *Old = Fields->getOperand(N);
+    if (Offsets->getElementOffset(N) != At.getZExtValue() || Old->getType() != Size->getType() ||
+        (!Old->isNullValue() && Old != Size))
+        return false;
+    SmallVector<Constant *> New;
+    for (Use &Field : Fields->operands())
+        New.push_back(cast<Constant>(Field));
+    New[N] = Size;
+    Record->setInitializer(ConstantStruct::get(Fields->getType(), New));
+    Store.eraseFromParent();
+    return true;
+}
+
 // For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
 struct MoveUpdates : PassInfoMixin<MoveUpdates> {
     PreservedAnalyses run(Function &F, FunctionAnalysisManager &Analyses) {
@@ -95,7 +122,12 @@ struct MoveUpdates : PassInfoMixin<MoveUpdates> {
             callWith(AtCall, Moved, Arguments);
             Call->eraseFromParent();
         };
-        bool Changed = moveBeforeBranches(F, Analyses, IsUpdate, SetCondition);
+        bool Changed = false;
+        // A block with a store cannot be moved.
+        for (Instruction &I : make_early_inc_range(instructions(F)))
+            if (auto *Store = dyn_cast<StoreInst>(&I))
+                Changed |= initializeWaveSize(*Store, F.getDataLayout());
+        Changed |= moveBeforeBranches(F, Analyses, IsUpdate, SetCondition);
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
@@ -123,9 +155,9 @@ struct List {
 };
 
 // Which conditions updates have.
-SmallVector<Value *> conditions(const List &Updates) {
+SmallVector<Value *> conditions(ArrayRef<Entry> Entries) {
     SetVector<Value *> All;
-    for (const Entry &E : Updates.Entries)
+    for (const Entry &E : Entries)
         if (E.By.Condition)
             All.insert(E.By.Condition);
     return All.takeVector();
@@ -138,7 +170,8 @@ SmallVector<Entry> summed(ArrayRef<Entry> Entries) {
         Steps[{E.To, E.By.Condition, E.By.Is}] += E.Step;
     SmallVector<Entry> Sums;
     for (auto &[Key, Step] : Steps)
-        Sums.push_back({std::get<0>(Key), Step, {std::get<1>(Key), std::get<2>(Key) != 0}});
+        if (Step > 0)
+            Sums.push_back({std::get<0>(Key), Step, {std::get<1>(Key), std::get<2>(Key) != 0}});
     return Sums;
 }
 
@@ -239,9 +272,9 @@ public:
             unsigned Steps = 0;
             for (DomTreeNode *Up = Node->getIDom(); To && Up && ++Steps < MaxBetween; Up = Up->getIDom()) {
                 List *From = atEnd(Up->getBlock());
-                if (!From || conditions(*From).empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock(), false))
+                if (!From || conditions(From->Entries).empty() || !areEquivalent(*Up->getBlock(), *Node->getBlock(), false))
                     continue;
-                if (size_t Own = conditions(*To).size(); Own > 0 && Own + conditions(*From).size() <= MaxConditions) {
+                if (size_t Own = conditions(To->Entries).size(); Own > 0 && Own + conditions(From->Entries).size() <= MaxConditions) {
                     auto Conditional = [](Entry &E) { return E.By.Condition != nullptr; };
                     append_range(To->Entries, make_filter_range(From->Entries, Conditional));
                     erase_if(From->Entries, Conditional);
@@ -261,7 +294,7 @@ public:
 private:
     static constexpr unsigned MaxBetween = 64;
     // Each occupies one or two scalar registers until the call.
-    static constexpr size_t MaxConditions = 16;
+    static constexpr size_t MaxConditions = 15;
     Function &F;
     FunctionAnalysisManager &Analyses;
     std::deque<List> Lists;
@@ -335,8 +368,8 @@ public:
         // The file with the routines, see lists.c.
         Used.push_back(function("__devprof_lists"));
         Value *Wave = Here.CreateIntrinsic(Intrinsic::amdgcn_wavefrontsize, {});
-        Value *Routine = Here.CreateSelect(Here.CreateICmpEQ(Wave, Here.getInt32(64)), function("__devprof_count64"),
-                                           function("__devprof_count32"));
+        Value *Routine = Here.CreateSelect(Here.CreateICmpEQ(Wave, Here.getInt32(64)), function("__devprof_count_masks64"),
+                                           function("__devprof_count_masks32"));
         // The same in all lanes. The compiler knows that once the functions are inlined.
         auto InAllLanes = [&](const char *Name, IntegerType *Result) {
             Value *Each = Here.CreateCall(M.getOrInsertFunction(Name, Result));
@@ -355,13 +388,11 @@ public:
         Context = Here.CreateCall(InlineAsm::get(Type, "", "=s,0", false), {Inputs});
     }
 
-    // A call for all lanes' updates and those of one condition, and one for each other condition. They are few statements, because
-    // LLVM looks at all registers of each.
+    // A call for each group of conditions; the first one is also for updates by all lanes. They are few statements, because LLVM looks
+    // at all registers of each.
     void insert(List &Updates) {
-        SmallVector<Value *> Conditions = conditions(Updates);
-        bool IsAny = !Conditions.empty();
-        if (!IsAny)
-            Conditions.push_back(nullptr);
+        SmallVector<Entry> Entries = summed(Updates.Entries);
+        SmallVector<Value *> Conditions = conditions(Entries);
         IRBuilder<> Here(Updates.Before);
         std::string Text, Inputs;
         SmallVector<Value *> Values = {Context};
@@ -372,24 +403,22 @@ public:
             Inputs.clear();
             Values.resize(1);
         };
-        for (size_t N = 0; N < Conditions.size(); N++) {
-            SmallVector<Entry> Entries;
-            for (Entry &E : Updates.Entries)
-                if (E.By.Condition == Conditions[N] || (N == 0 && !E.By.Condition))
-                    Entries.push_back(E);
-            GlobalVariable *Variable = list(Entries);
+        for (size_t N = 0; N == 0 || N < Conditions.size(); N += MasksOfCall) {
+            ArrayRef<Value *> Group = ArrayRef(Conditions).drop_front(N).take_front(MasksOfCall);
+            GlobalVariable *Variable = list(Entries, Group, N == 0);
             if (!Variable)
                 continue;
-            if (IsAny) {
+            if (Values.size() + Group.size() > MaxMasks + 1)
+                Flush();
+            for (size_t At = 0; At < Group.size(); At++) {
                 // In a wave of 32 lanes, the mask is one register.
-                Text += formatv("s_mov_b{0} {1}, ${2}\n", WaveSize, WaveSize == 32 ? "s46" : "s[46:47]", Values.size());
+                size_t First = 46 + 2 * At;
+                Text += WaveSize == 32 ? formatv("s_mov_b32 s{0}, ${1}\n", First, Values.size()).str()
+                                       : formatv("s_mov_b64 s[{0}:{1}], ${2}\n", First, First + 1, Values.size()).str();
                 Inputs += ",s";
-                Type *Mask = Here.getIntNTy(WaveSize);
-                Values.push_back(Here.CreateIntrinsic(Intrinsic::amdgcn_ballot, {Mask}, {Conditions[N]}));
+                Values.push_back(mask(Here, Group[At]));
             }
             Text += ("s_mov_b32 s58, " + Variable->getName() + "@rel32@lo-8\ns_swappc_b64 s[56:57], s[40:41]\n").str();
-            if (Values.size() > MaxMasks)
-                Flush();
         }
         Flush();
     }
@@ -401,9 +430,12 @@ private:
     unsigned WaveSize; // 32 only if that is known
     Value *Context;    // s[40:44]
 
-    // LLVM can spill everything around a statement, but not its masks, which are in registers at the same time: 16 of 64 lanes are in
-    // 32 of 102 registers, of which `call` needs 23.
-    static constexpr size_t MaxMasks = 16;
+    // The masks of one call, in s[46:55].
+    static constexpr size_t MasksOfCall = 5;
+
+    // LLVM can spill everything around a statement, but not its masks, which are in registers at the same time: 15 of 64 lanes are in
+    // 30 of 102 registers, of which `call` needs 31.
+    static constexpr size_t MaxMasks = 15;
 
     Function *function(StringRef Name) {
         auto *F = cast<Function>(M.getOrInsertFunction(Name, Type::getVoidTy(M.getContext())).getCallee());
@@ -414,8 +446,8 @@ private:
     void call(IRBuilder<> &Here, StringRef Text, StringRef Inputs, ArrayRef<Value *> Values) {
         std::string Registers = ("{s[40:44]}" + Inputs).str();
         // Pairs, because LLVM looks at each register of a register range for each of its parts.
-        for (int First : {46, 56, 58, 60, 62, 72, 74, 76, 78})
-            if (First != 46 || !Inputs.empty())
+        for (int First : {46, 48, 50, 52, 54, 56, 58, 60, 62, 72, 74, 76, 78})
+            if (First >= 56 || !Inputs.empty())
                 Registers += formatv(",~{{s[{0}:{1}]}", First, First + 1);
         Registers += ",~{v0},~{v1},~{v2}";
         SmallVector<Type *> Types(map_range(Values, [](Value *Each) { return Each->getType(); }));
@@ -442,16 +474,64 @@ private:
         return ConstantExpr::getAdd(Start, ConstantInt::get(Long, Distance));
     }
 
-    // The variable with the list, or null if nothing is added. Equal lists of all modules are one.
-    GlobalVariable *list(ArrayRef<Entry> Updates) {
+    // The mask of the active lanes for which the condition is true. LLVM makes one instruction of it for a comparison in the same block,
+    // and two for any other condition, so the mask of "a and b" is made of the masks of a and b.
+    Value *mask(IRBuilder<> &Here, Value *Condition) {
+        Type *Mask = Here.getIntNTy(WaveSize);
+        auto Ballot = [&](Value *Of) { return Here.CreateIntrinsic(Intrinsic::amdgcn_ballot, {Mask}, {Of}); };
+        Value *A, *B;
+        if (!isOfCompares(Condition, Here.GetInsertBlock()))
+            return Ballot(Condition);
+        if (match(Condition, m_Not(m_Value(A))))
+            return Here.CreateAnd(Here.CreateNot(mask(Here, A)), Ballot(Here.getTrue()));
+        if (match(Condition, m_LogicalAnd(m_Value(A), m_Value(B))))
+            return Here.CreateAnd(mask(Here, A), mask(Here, B));
+        if (match(Condition, m_LogicalOr(m_Value(A), m_Value(B))))
+            return Here.CreateOr(mask(Here, A), mask(Here, B));
+        return Ballot(Condition);
+    }
+
+    // Whether the condition consists of few comparisons in the block.
+    static bool isOfCompares(Value *Condition, BasicBlock *Block, unsigned Depth = 0) {
+        auto *I = dyn_cast<Instruction>(Condition);
+        Value *A, *B;
+        if (!I || I->getParent() != Block || Depth > 3)
+            return false;
+        if (match(I, m_Not(m_Value(A))))
+            return isOfCompares(A, Block, Depth + 1);
+        if (match(I, m_LogicalAnd(m_Value(A), m_Value(B))) || match(I, m_LogicalOr(m_Value(A), m_Value(B))))
+            return isOfCompares(A, Block, Depth + 1) && isOfCompares(B, Block, Depth + 1);
+        return isa<CmpInst>(I);
+    }
+
+    // The variable with a list, or null if nothing is added: for the conditions of a call, and, with `AllLanes`, for updates by all
+    // lanes. Equal lists of all modules are one.
+    GlobalVariable *list(ArrayRef<Entry> Entries, ArrayRef<Value *> Conditions, bool AllLanes) {
+        constexpr uint64_t Inside = 2, Outside = 4, Next = 6;
         struct Parts {
             Counter To;
             uint64_t Bits, Step;
         };
         SmallVector<Parts> All;
-        for (Entry &E : summed(Updates))
-            for (uint64_t Left = E.Step; Left > 0; Left -= All.back().Step)
-                All.push_back({E.To, !E.By.Condition ? 0u : E.By.Is ? 2u : 4u, std::min<uint64_t>(Left, 7)});
+        auto Add = [&](Value *Condition, bool Is, uint64_t Bits) {
+            for (const Entry &E : Entries)
+                if (E.By.Condition == Condition && E.By.Is == Is)
+                    for (uint64_t Left = E.Step; Left > 0; Left -= All.back().Step)
+                        All.push_back({E.To, Bits, std::min<uint64_t>(Left, 7)});
+        };
+        if (AllLanes)
+            Add(nullptr, true, 0);
+        for (Value *Condition : Conditions) {
+            size_t Begin = All.size();
+            Add(Condition, true, Inside);
+            size_t End = All.size();
+            Add(Condition, false, Outside);
+            if (Condition == Conditions.front())
+                continue;
+            if (Begin == End)
+                All.insert(All.begin() + Begin, {All[Begin].To, Next, 0});
+            All[Begin].Bits = Next;
+        }
         if (All.empty())
             return nullptr;
         All.back().Bits |= 1;
@@ -493,33 +573,6 @@ private:
 bool hasRoutines(const Function &F) {
     StringRef Gpu = F.getFnAttribute("target-cpu").getValueAsString();
     return !(Gpu.size() == 6 && Gpu.starts_with("gfx") && Gpu[3] < '9');
-}
-
-// Each function writes its wave size into its record (OffloadDeviceWaveSize), also where it is inlined. If that is a constant,
-// it becomes the record's initial value.
-bool initializeWaveSize(StoreInst &Store, const DataLayout &Layout) {
-    APInt At(64, 0);
-    Value *Pointer = Store.getPointerOperand()->stripAndAccumulateConstantOffsets(Layout, At, false);
-    auto *Record = dyn_cast<GlobalVariable>(Pointer);
-    auto *Size = dyn_cast<ConstantInt>(Store.getValueOperand());
-    if (!Record || !Size || !Record->getName().starts_with("__profd_") || !Record->hasInitializer())
-        return false;
-    auto *Fields = dyn_cast<ConstantStruct>(Record->getInitializer());
-    if (!Fields)
-        return false;
-    const StructLayout *Offsets = Layout.getStructLayout(Fields->getType());
-    unsigned N = Offsets->getElementContainingOffset(At.getZExtValue());
-    Constant *Old = Fields->getOperand(N);
-    if (Offsets->getElementOffset(N) != At.getZExtValue() || Old->getType() != Size->getType() ||
-        (!Old->isNullValue() && Old != Size))
-        return false;
-    SmallVector<Constant *> New;
-    for (Use &Field : Fields->operands())
-        New.push_back(cast<Constant>(Field));
-    New[N] = Size;
-    Record->setInitializer(ConstantStruct::get(Fields->getType(), New));
-    Store.eraseFromParent();
-    return true;
 }
 
 // Nobody looks for counters and records by their names in a code object, except for those of kernels, which clang's host code
@@ -583,9 +636,6 @@ struct CombineUpdates : PassInfoMixin<CombineUpdates> {
         for (Function &F : M) {
             if (!mayHaveUpdates(F))
                 continue;
-            for (Instruction &I : make_early_inc_range(instructions(F)))
-                if (auto *Store = dyn_cast<StoreInst>(&I); Store && !IsCuda)
-                    Changed |= initializeWaveSize(*Store, M.getDataLayout());
             Updates Of(F, Analyses);
             if (Of.areNone())
                 continue;

@@ -1,23 +1,25 @@
 // Updates of a list of counters, for functions in which one inlined update after the other is too much code. The plugin
-// src/device/counter-pass/compact.cpp calls these routines, __devprof_count32 in waves of 32 lanes and __devprof_count64 in waves of
-// 64, with a calling convention of their own. A call is 12 bytes and leaves nearly all registers alone.
+// src/device/counter-pass/compact.cpp calls these routines, __devprof_count_masks32 in waves of 32 lanes and __devprof_count_masks64 in
+// waves of 64, with a calling convention of their own. A call is 12 bytes, and 4 more per mask, and leaves most registers alone.
 //
 //   s[40:41]  the address of the routine                                            }
 //   s[42:43]  where this compute unit's copy is, as an offset from the counters     } `struct copy` in profile.c
 //   s44       the offset of full waves in the copy, or 0                            }
-//   s[46:47]  for conditional updates: the active lanes for which the condition is true. In a wave of 32 lanes only s46
+//   s[46:55]  for conditional updates: masks of the active lanes for which a condition is true, at most five. In a wave of 32 lanes
+//             s46, s48, s50, s52 and s54
 //   s[56:57]  the return address
 //   s58       list - return address
 //
-// s[56:63], s[72:79] and v[0:2] are changed. None of them is callee-saved in LLVM's calling conventions. scc is kept: clang takes
-// ten times as long to compile a call that changes it, because it looks for the register's name in all classes of registers.
+// s[46:63], s[72:79] and v[0:2] are changed. Of these, only s[48:55] are callee-saved in LLVM's calling conventions. scc is kept: clang
+// takes ten times as long to compile a call that changes it, because it looks for the register's name in all classes of registers.
 //
 // A list has two words per counter. Counters, uniform counters and entries are at multiples of 8, so three bits are free:
 //
 //   counter - this entry
-//     bit 0: the last entry. Which lanes count: bit 1: lanes in the mask, bit 2: active lanes outside it, none: all active lanes
+//     bit 0: the last entry. Which lanes count: bit 1: lanes in the mask, bit 2: active lanes outside it, both: lanes in the next
+//     mask, which is the one of the following entries, too; none: all active lanes
 //   uniform counter - this entry, or 0 if there is none
-//     bits 0 to 2: the step, 1 to 7
+//     bits 0 to 2: the step, 0 to 7
 //
 // profile.c's `count` does the same for one counter.
 
@@ -74,11 +76,11 @@
 .endm
 
 .macro devprof_routine wave, bits, exec, mask, saved
-    .globl __devprof_count\wave
-    .hidden __devprof_count\wave
-    .type __devprof_count\wave,@function
+    .globl __devprof_count_masks\wave
+    .hidden __devprof_count_masks\wave
+    .type __devprof_count_masks\wave,@function
     .p2align 2
-__devprof_count\wave:
+__devprof_count_masks\wave:
     .if .amdgcn.gfx_generation_number < 9
     // The plugin does not call it on these GPUs.
     s_trap 2
@@ -102,12 +104,15 @@ __devprof_count\wave:
 .Ldevprof_entry\wave:
     devprof_load_entry
     devprof_loaded
+    s_andn2_b32 s62, 6, s60
+    s_cbranch_scc0 .Ldevprof_mask\wave
     s_bitcmp1_b32 s60, 1
     s_cselect_b32 s77, s75, s74
     s_bitcmp1_b32 s60, 2
     devprof_written \wave
     s_cselect_b32 s77, s76, s77
     devprof_written \wave
+.Ldevprof_counted\wave:
     s_cmp_eq_u32 s77, 0
     s_cbranch_scc1 .Ldevprof_next\wave
     // The sum of their steps.
@@ -137,6 +142,18 @@ __devprof_count\wave:
     s_addc_u32 s59, s59, 0
     devprof_written \wave
     s_branch .Ldevprof_entry\wave
+.Ldevprof_mask\wave:
+    s_mov_b64 s[46:47], s[48:49]
+    s_mov_b64 s[48:49], s[50:51]
+    s_mov_b64 s[50:51], s[52:53]
+    s_mov_b64 s[52:53], s[54:55]
+    devprof_written \wave
+    s_bcnt1_i32_\bits s75, \mask
+    devprof_written \wave
+    s_sub_u32 s76, s74, s75
+    s_mov_b32 s77, s75
+    devprof_written \wave
+    s_branch .Ldevprof_counted\wave
 .Ldevprof_uniform\wave:
     s_cmp_lg_u32 s77, \wave
     s_cbranch_scc1 .Ldevprof_next\wave
@@ -150,7 +167,7 @@ __devprof_count\wave:
     s_cmp_lg_u32 s78, 0
     s_setpc_b64 s[56:57]
     .endif
-    .size __devprof_count\wave, .-__devprof_count\wave
+    .size __devprof_count_masks\wave, .-__devprof_count_masks\wave
 .endm
 
     devprof_routine 32, b32, exec_lo, s46, s72
