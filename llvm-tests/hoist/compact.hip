@@ -17,6 +17,12 @@
 // They stay in lists if LLVM knows a condition as a byte that is 0 or 1.
 // RUN: sed -n '/^define.*bools/,/^}/p' compact.ll > bools && grep s_swappc bools && not grep "call void @__devprof_instrument" bools
 //
+// One call is for several conditions.
+// RUN: grep -c "s_mov_b32 s54, " compact.ll
+//
+// A block that calls a function of one comparison is moved in front of its branch, although the function stored its wave size there.
+// RUN: sed -n '/^define.*joined/,/^}/p' compact.ll > joined && grep __devprof_instrument joined && not grep "br i1" joined
+//
 // A function with few updates calls nothing.
 // RUN: grep -A40 "define.*few" compact.ll | grep "call void @__llvm_profile_instrument_gpu"
 //
@@ -74,6 +80,13 @@ __global__ void wide(int *out) {
     out[threadIdx.x] = reduce<96>(values);
 }
 
+__device__ inline bool isSmall(unsigned value) { return value < 5; }
+
+__global__ void joined(int *out) {
+    unsigned n = threadIdx.x;
+    out[n] = n > 3 && isSmall(n ^ 21);
+}
+
 __global__ void few(int *out) {
     if (threadIdx.x % 2)
         out[threadIdx.x] = lowest(out[threadIdx.x], 5);
@@ -85,6 +98,7 @@ int main() {
     int *out = device_ints(64);
     many<<<1, 64>>>(out);
     wide<<<1, 64>>>(out);
+    joined<<<1, 64>>>(out);
     few<<<1, 64>>>(out);
     CHECK(hipMemset(out, 0, 8));
     CHECK(hipMemset(out, 1, 5));
