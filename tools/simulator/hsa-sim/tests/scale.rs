@@ -35,9 +35,10 @@ fn collect(session: &Session, objects: usize, run: usize) -> Duration {
         session.calls("hsa_executable_iterate_agent_symbols"),
         objects as u64
     );
-    // Each copy has its own signal: of a code object's table, records and counters. The caches are written back once per agent.
+    // Each copy has its own signal: of a code object's table, names, records and counters. Of half of the code objects (RAW10), the
+    // names are so close to the records that one copy has both. The caches are written back once per agent.
     let copies = session.calls("hsa_signal_store_relaxed");
-    let most = 3 * objects + AGENTS;
+    let most = 7 * objects / 2 + AGENTS;
     assert!(copies <= most as u64, "{copies} copies, not {most}");
     let profiles = session.take_profiles();
     // A code object has one file per agent, even if it is loaded several times.
