@@ -2,8 +2,9 @@
 // devprof, and the counts of the other GPUs are saved.
 //
 // REQUIRES: gfx1100, sim
-// RUN: %hip_cxx %device_pgo %exact -O1 %s -o plain
-// RUN: %hip_cxx %device_pgo %exact -O1 %s -o linked %take_devprof %devprof_a
+// RUN: %hip_cxx %device_pgo %exact -O1 -c %s -o a.o
+// RUN: %hip_cxx --hip-link a.o -o plain
+// RUN: %hip_cxx --hip-link a.o -o linked %take_devprof %devprof_a
 // DEFINE: %{run} = %ended env HSA_SIM_AGENTS=gfx1100,gfx1100,gfx1100 LLVM_PROFILE_FILE
 // RUN: bash -uc 'for kind in trap memory; do %{run}=none.x %on_sim ./plain $kind; %{run}=preload-$kind.x %on_sim LD_PRELOAD=%devprof_so ./plain $kind; %{run}=linked-$kind.x %on_sim ./linked $kind; done' > out 2> err
 // RUN: FileCheck %s < out

@@ -2,7 +2,7 @@
 // processor, without the features.
 //
 // REQUIRES: debian, gfx1100, sim
-// DEFINE: %{compile} = clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs %device_pgo %exact -O1 %s %take_devprof %devprof_a
+// DEFINE: %{compile} = clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs -I%S/Inputs -Xarch_device -nogpuinc %device_pgo %exact -O1 %s %take_devprof %devprof_a
 // RUN: %{compile} --offload-arch=gfx942:sramecc+:xnack- --offload-arch=gfx90a:xnack- --offload-arch=gfx90a:xnack+ -o a
 // RUN: env HSA_SIM_AGENTS=gfx942,gfx90a LLVM_PROFILE_FILE=out/p.x %on_sim ./a | FileCheck %s
 // RUN: ls out | FileCheck %s --check-prefix=FILES
@@ -23,18 +23,14 @@
 // ONE: 0: gfx942:sramecc+:xnack-: ran
 //
 // Code that expects XNACK is refused. (A program whose own kernels are all refused crashes in HIP 7.2.4, also on ROCr.)
-// DEFINE: %{module} = clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs -O1 %s --offload-device-only --no-gpu-bundle-output
+// DEFINE: %{module} = clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs -I%S/Inputs -nogpuinc -O1 %s --offload-device-only --no-gpu-bundle-output
 // RUN: %{module} --offload-arch=gfx942:xnack- -o off.co && %{module} --offload-arch=gfx942:xnack+ -o on.co
 // RUN: env HSA_SIM_AGENTS=gfx942 %on_sim ./b off.co on.co | FileCheck %s --check-prefix=XNACK
 // XNACK:      off.co: no error
 // XNACK-NEXT: on.co: no kernel image is available for execution on the device
-#include "check.h"
+#include "kernel.h"
 
-__global__ void kernel(int *out) {
-    if (threadIdx.x < 40)
-        out[threadIdx.x] = 1;
-}
-
+#ifndef __HIP_DEVICE_COMPILE__
 int main(int count, char **files) {
     for (int n = 1; n < count; n++) {
         hipModule_t module;
@@ -55,3 +51,4 @@ int main(int count, char **files) {
         printf("%d: %s: %s\n", device, properties.gcnArchName, outcome);
     }
 }
+#endif

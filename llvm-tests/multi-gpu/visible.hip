@@ -2,7 +2,7 @@
 // GPUs.
 //
 // REQUIRES: gfx1100, sim
-// RUN: %hip_cxx --offload-arch=gfx1101 %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
+// RUN: %hip_cxx -I%S/Inputs -Xarch_device -nogpuinc --offload-arch=gfx1101 %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
 // DEFINE: %{run} = env HSA_SIM_AGENTS=gfx1100,gfx1101,gfx1101,gfx1100 %on_sim
 // RUN: %{run} LLVM_PROFILE_FILE=all/p.x ./a | FileCheck %s --check-prefix=ALL
 // RUN: %{run} ROCR_VISIBLE_DEVICES=3,GPU-0000000000000003,0 LLVM_PROFILE_FILE=three/p.x ./a | FileCheck %s --check-prefix=THREE
@@ -29,14 +29,13 @@
 // COUNTS3: {{^}}_Z6kernelPi: [192, 120]{{$}}
 //
 // A trace has HIP's numbers, too, unless HIP_VISIBLE_DEVICES changes HIP's. Device n launches the kernel n + 1 times.
-// RUN: %hip_cxx --offload-arch=gfx1101 -O1 %s -o b
 // DEFINE: %{trace} = %{run} LD_PRELOAD=%devprof_so
-// RUN: %{trace} DEVPROF_TRACE=three.trace ROCR_VISIBLE_DEVICES=3,GPU-0000000000000003,0 ./b
+// RUN: %{trace} DEVPROF_TRACE=three.trace ROCR_VISIBLE_DEVICES=3,GPU-0000000000000003,0 ./a
 // RUN: %devprof stats three.trace --by agent --csv --kernel '^kernel' | FileCheck %s --check-prefix=TRACE3
 // TRACE3:      "kernel(int*)",1,{{.*}},"GPU 0 gfx1100"
 // TRACE3-NEXT: "kernel(int*)",2,{{.*}},"GPU 1 gfx1101"
 // TRACE3-NEXT: "kernel(int*)",3,{{.*}},"GPU 2 gfx1100"
-// RUN: %{trace} DEVPROF_TRACE=one.trace ROCR_VISIBLE_DEVICES=3,2 HIP_VISIBLE_DEVICES=1 ./b
+// RUN: %{trace} DEVPROF_TRACE=one.trace ROCR_VISIBLE_DEVICES=3,2 HIP_VISIBLE_DEVICES=1 ./a
 // RUN: %devprof stats one.trace --by agent --csv --kernel '^kernel' | FileCheck %s --check-prefix=TRACE1
 // TRACE1:      "kernel(int*)",1,{{.*}},"GPU 1 gfx1101"
 // TRACE1-NOT:  {{.}}
@@ -52,13 +51,9 @@
 // RUN: %{run} ROCR_VISIBLE_DEVICES=GPU-,1 ./a | FileCheck %s --check-prefix=NONE
 // NONE:     no ROCm-capable device is detected
 // NONE-NOT: {{.}}
-#include "check.h"
+#include "kernel.h"
 
-__global__ void kernel(int *out) {
-    if (threadIdx.x < 40)
-        out[threadIdx.x] = 1;
-}
-
+#ifndef __HIP_DEVICE_COMPILE__
 int main() {
     int devices;
     hipError_t found = hipGetDeviceCount(&devices);
@@ -77,3 +72,4 @@ int main() {
         CHECK(hipDeviceSynchronize());
     }
 }
+#endif
