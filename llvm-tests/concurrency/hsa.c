@@ -6,30 +6,33 @@
 // RUN: %clang -O2 -Wall -I%inputs -I%S/Inputs %s -o a -lhsa-runtime64
 // RUN: %clang -O2 -Wall -I%inputs -I%S/Inputs -DARCHIVE %s -o b %devprof_a -lhsa-runtime64
 //
-// RUN: %on_rocr LLVM_PROFILE_FILE=rocr/x.profraw %preload ./a together rocr %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
-// RUN: %counts rocr/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_rocr LLVM_PROFILE_FILE=rocr-archive/x.profraw ./b together rocr-archive %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
-// RUN: %counts rocr-archive/gfx1100*.x.profraw | FileCheck %s
-// RUN: %on_sim LLVM_PROFILE_FILE=sim/x.profraw LD_PRELOAD=%devprof_so ./a together sim %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
+// RUN: %on_rocr LLVM_PROFILE_FILE=rocr/x.profraw %preload ./a together rocr %fixtures/counted.raw11.co 5 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
+// RUN: %counts rocr/gfx1100.x.profraw | FileCheck %s --check-prefix=ROCR
+// RUN: %on_rocr LLVM_PROFILE_FILE=rocr-archive/x.profraw ./b together rocr-archive %fixtures/counted.raw11.co 5 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
+// RUN: %counts rocr-archive/gfx1100*.x.profraw | FileCheck %s --check-prefix=ROCR
+// RUN: %on_sim LLVM_PROFILE_FILE=sim/x.profraw LD_PRELOAD=%devprof_so ./a together sim %fixtures/counted.raw11.co 15 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts sim/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_sim LLVM_PROFILE_FILE=traced/x.profraw DEVPROF_TRACE=trace LD_PRELOAD=%devprof_so ./a together traced %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
+// RUN: %on_sim LLVM_PROFILE_FILE=traced/x.profraw DEVPROF_TRACE=trace LD_PRELOAD=%devprof_so ./a together traced %fixtures/counted.raw11.co 15 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts traced/gfx1100.x.profraw | FileCheck %s
 //
-// RUN: %on_rocr LLVM_PROFILE_FILE=down-rocr/x.profraw %preload ./a down down-rocr %fixtures/counted.raw11.co 1 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
-// RUN: %counts down-rocr/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_sim LLVM_PROFILE_FILE=down-sim/x.profraw LD_PRELOAD=%devprof_so ./a down down-sim %fixtures/counted.raw11.co 20 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
+// RUN: %on_rocr LLVM_PROFILE_FILE=down-rocr/x.profraw %preload ./a down down-rocr %fixtures/counted.raw11.co 1 20 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
+// RUN: %counts down-rocr/gfx1100.x.profraw | FileCheck %s --check-prefix=ROCR
+// RUN: %on_sim LLVM_PROFILE_FILE=down-sim/x.profraw LD_PRELOAD=%devprof_so ./a down down-sim %fixtures/counted.raw11.co 20 3 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts down-sim/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_rocr LLVM_PROFILE_FILE=down-archive/x.profraw ./b down down-archive %fixtures/counted.raw11.co 1 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
-// RUN: %counts down-archive/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_sim LLVM_PROFILE_FILE=down-both/x.profraw LD_PRELOAD=%devprof_so ./b down down-both %fixtures/counted.raw11.co 20 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
+// RUN: %on_rocr LLVM_PROFILE_FILE=down-archive/x.profraw ./b down down-archive %fixtures/counted.raw11.co 1 20 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
+// RUN: %counts down-archive/gfx1100.x.profraw | FileCheck %s --check-prefix=ROCR
+// RUN: %on_sim LLVM_PROFILE_FILE=down-both/x.profraw LD_PRELOAD=%devprof_so ./b down down-both %fixtures/counted.raw11.co 20 3 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts down-both/gfx1100.x.profraw | FileCheck %s
 //
 // MESSAGE-NOT: {{^devprof:|hsa_}}
 //
-// 60 runs with 64 work-items each.
+// 60 runs with 64 work-items each. ROCr's model mode needs a hundred times as long as the simulator: 20 runs.
 // CHECK:     {{^}}_Z6halvedj: [960, 960]{{$}}
 // CHECK-NEXT: {{^}}branch: [3840, 960]{{$}}
 // CHECK-NEXT: {{^}}loop: [0, 0]{{$}}
+// ROCR:     {{^}}_Z6halvedj: [320, 320]{{$}}
+// ROCR-NEXT: {{^}}branch: [1280, 320]{{$}}
+// ROCR-NEXT: {{^}}loop: [0, 0]{{$}}
 #include "hsa.h"
 #include "check-profiles.h"
 #include "steps.h"
@@ -95,7 +98,8 @@ int main(int argc, char **argv) {
     alarm(300);
     profiles = argv[2];
     bytes = read_file(argv[3], &size);
-    int together = !strcmp(argv[1], "together"), count = 15;
+    // Runs of each of four threads; or turns, and runs in each.
+    int together = !strcmp(argv[1], "together"), count = atoi(argv[4]);
     pthread_t threads[8];
     void *(*others[])(void *) = {collect_all, collect_all, collect_all, init_and_shut_down};
     if (together)
@@ -108,10 +112,10 @@ int main(int argc, char **argv) {
         for (int n = 4; n < 8; n++)
             pthread_join(threads[n], NULL);
     } else {
-        for (int turn = 0, turns = atoi(argv[4]); turn < turns; turn++) {
+        for (int turn = 0; turn < count; turn++) {
             cpu.handle = gpu.handle = 0;
             start();
-            for (int n = 0; n < 60 / turns; n++)
+            for (int n = 0; n < atoi(argv[5]); n++)
                 run(n % 5);
             step();
             CHECK(hsa_shut_down());

@@ -3,8 +3,9 @@
 // is killed at a random moment, 12 times. Counts never decrease.
 //
 // REQUIRES: gfx1100
-// RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
-// RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
+// RUN: %hip_cxx %device_pgo %exact -O2 -c %s -o a.o
+// RUN: %hip_cxx --hip-link a.o -o plain
+// RUN: %hip_cxx --hip-link a.o -o linked %take_devprof %devprof_a
 // DEFINE: %{watch} = python3 %S/Inputs/watch.py
 // RUN: %{watch} 8 env DEVPROF_SNAPSHOT_MS=2 %preload ./plain launch | FileCheck %s
 // RUN: %{watch} 4 env DEVPROF_SNAPSHOT_MS=5 ./linked launch | FileCheck %s
@@ -26,7 +27,7 @@
 // ONE: {{^}}1{{$}}
 // RUN: %counts gfx1100.default.profraw | FileCheck %s --check-prefix=MODULES
 // RUN: %profraw gfx1100.default.profraw | FileCheck %s --check-prefix=RECORD
-// MODULES: {{^}}_Z6kernelPi: [320000]{{$}}
+// MODULES: {{^}}_Z6kernelPi: [96000]{{$}}
 // RECORD: record 0: {{.*}} wave size 32
 //
 // A value that is not a number is reported.
@@ -92,7 +93,7 @@ int main(int, char **argv) {
         return 0;
     }
     if (!strcmp(argv[1], "modules"))
-        for (int round = 0; round < 200; round++) {
+        for (int round = 0; round < 60; round++) {
             hipModule_t module;
             hipFunction_t function;
             CHECK(hipModuleLoad(&module, "module.hsaco"));

@@ -4,19 +4,20 @@
 //
 // REQUIRES: llvm-runtime, model, sim
 // RUN: %clang -O1 -shared -fPIC %S/Inputs/late-handlers.c -o late.so
-// RUN: %hip_cxx -O1 %s -o plain
-// RUN: %hip_cxx -O1 -DLIBRARY -shared -fPIC %s -o liblaunch.so
+// RUN: %hip_cxx -O1 -fPIC -c %s -o a.o
+// RUN: %hip_cxx --hip-link a.o -o plain
+// RUN: %hip_cxx --hip-link -shared a.o -o liblaunch.so
 // RUN: %clang -O1 -DOPENS -x c++ %s -o opens -lstdc++
 // RUN: %hip_cxx %pgo %exact -O1 %s -o peer
-// DEFINE: %{run} = bash -euc 'for n in 1 2 3; do for p in ./plain ./opens; do $p wait; $p leave; done; done'
-// DEFINE: %{peer} = bash -euc 'for n in 1 2 3; do ./peer wait; ./peer leave; done'
+// DEFINE: %{run} = bash -euc 'for p in ./plain ./opens; do $p wait; $p leave; done'
+// DEFINE: %{peer} = bash -euc './peer wait; ./peer leave'
 //
 // RUN: env LD_PRELOAD=./late.so:%{preloaded} %{run} 2>&1 | FileCheck %s
 // RUN: %on_sim LD_PRELOAD=./late.so %{run} 2>&1 | FileCheck %s
-// CHECK-COUNT-12: {{^}}handlers: {{[1-9][0-9]*}}, pending: 0{{$}}
+// CHECK-COUNT-4: {{^}}handlers: {{[1-9][0-9]*}}, pending: 0{{$}}
 // RUN: env LD_PRELOAD=./late.so:%{preloaded} %{peer} 2>&1 | FileCheck %s --check-prefix=PEER
 // RUN: %on_sim HSA_SIM_BAR=large LD_PRELOAD=./late.so %{peer} 2>&1 | FileCheck %s --check-prefix=PEER
-// PEER-COUNT-6: {{^}}handlers: {{[1-9][0-9]*}}, pending: 0{{$}}
+// PEER-COUNT-2: {{^}}handlers: {{[1-9][0-9]*}}, pending: 0{{$}}
 #ifdef OPENS
 #include <dlfcn.h>
 #include <stdio.h>
@@ -44,9 +45,7 @@ extern "C" int launch(const char *how) {
     return 0;
 }
 
-#ifndef LIBRARY
 int main(int, char **argv) {
     return launch(argv[1]);
 }
-#endif
 #endif

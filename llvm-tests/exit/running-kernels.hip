@@ -2,9 +2,10 @@
 // their end: on the null stream, on a blocking and on a non-blocking one. If the user's timeout is reached, this is
 // reported, and what is complete is written. LLVM 23's own runtime does not wait for non-blocking streams.
 //
-// RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a
+// RUN: %hip_cxx %pgo %exact -O2 -c %s -o a.o
+// RUN: %hip_cxx --hip-link %pgo a.o -o a %devprof_a
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o b
-// RUN: %hip_cxx %pgo %exact -O2 %s -o llvm
+// RUN: %hip_cxx --hip-link %pgo a.o -o llvm
 //
 // RUN: env LLVM_PROFILE_FILE=null.profraw ./a null 1000 2> err && not grep ^devprof: err
 // RUN: %counts gfx1100.null.profraw | FileCheck %s
@@ -20,9 +21,9 @@
 // RUN: %counts gfx1100.later.profraw | FileCheck %s
 // CHECK: {{^}}_Z6longerPii: [256, 256000]{{$}}
 //
-// RUN: env LLVM_PROFILE_FILE=limit.profraw DEVPROF_SYNC_MS=1000 ./a non-blocking 500000 2> err
+// RUN: env LLVM_PROFILE_FILE=limit.profraw DEVPROF_SYNC_MS=100 ./a non-blocking 100000 2> err
 // RUN: FileCheck %s --check-prefix=LIMIT < err && %counts gfx1100.limit.profraw | FileCheck %s --check-prefix=LESS
-// LIMIT: devprof: kernels still run after 1000 ms (DEVPROF_SYNC_MS): what they count from now on is lost
+// LIMIT: devprof: kernels still run after 100 ms (DEVPROF_SYNC_MS): what they count from now on is lost
 // LESS:  {{^}}_Z6longerPii: [{{.*}}]{{$}}
 //
 // RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=llvm-null.profraw ./llvm null 1000 && %counts gfx1100*llvm-null.profraw | FileCheck %s %}

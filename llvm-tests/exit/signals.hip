@@ -1,8 +1,9 @@
 // However a program ends, its kernels' counts are saved, and its parent sees the same exit status as without devprof.
 //
 // All counts: a signal with its default action, abort, an uncaught exception, quick_exit.
-// RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
-// RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
+// RUN: %hip_cxx %device_pgo %exact -O2 -c %s -o a.o
+// RUN: %hip_cxx --hip-link a.o -o plain
+// RUN: %hip_cxx --hip-link a.o -o linked %take_devprof %devprof_a
 // RUN: bash -euc 'for kind in abort throw term int hup quick_exit; do %ended env LLVM_PROFILE_FILE=$kind %preload ./plain $kind; %counts gfx1100.$kind; done' > preload.out 2> preload.err
 // RUN: FileCheck %s < preload.out
 // RUN: not grep ^devprof: preload.err

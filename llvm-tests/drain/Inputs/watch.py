@@ -49,7 +49,7 @@ for n in range(times):
 
     try:
         until(lambda: os.path.exists(FILE), "no snapshot is written")
-        end = time.monotonic() + random.uniform(0, 1)
+        end = time.monotonic() + random.uniform(0, 0.4)
         until(lambda: time.monotonic() > end, "")
         open("pause", "w").close()
         until(lambda: os.path.exists("launches"), "the program does not pause")
@@ -57,7 +57,7 @@ for n in range(times):
             launches = int(file.read())
         until(lambda: last == THREADS * launches, f"the profile does not have {launches} launches")
         os.remove("pause")
-        end = time.monotonic() + random.uniform(0, 0.5)
+        end = time.monotonic() + random.uniform(0, 0.2)
         until(lambda: time.monotonic() > end, "")
     finally:
         process.kill()
