@@ -15,7 +15,7 @@
 #                              of them have times
 #   trace.py --in-flight FILE  the most dispatches that were submitted and had not ended, at any time
 #
-# Options:
+# Several of them print one after the other. Options:
 #
 #   --flushed       the number of records in the header must be exact, although the file may be open
 #   --in-recording  with --markers: everything must have been submitted while the recording was on
@@ -454,7 +454,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("path")
 for name in ["calls", "streams", "summary", "markers", "ranges", "queues", "lds", "copies", "in-flight"]:
     function = globals()["print_" + name.replace("-", "_")]
-    parser.add_argument(f"--{name}", dest="print", action="store_const", const=function)
+    parser.add_argument(f"--{name}", dest="print", action="append_const", const=function)
 parser.add_argument("--in-recording", action="store_true")
 parser.add_argument("--flushed", action="store_true")
 parser.add_argument("--clocks", action="store_true")
@@ -462,7 +462,9 @@ parser.add_argument("--sequence", action="store_true")
 parser.add_argument("--all-gpus", action="store_true")
 parser.add_argument("--finished", type=int, default=0)
 options = parser.parse_args()
-(options.print or print_records)(Trace(options.path))
+trace = Trace(options.path)
+for print_contents in options.print or [print_records]:
+    print_contents(trace)
 for error in errors[:20]:
     print(f"trace.py: {options.path}: {error}", file=sys.stderr)
 sys.exit(bool(errors))

@@ -1,4 +1,4 @@
-// Copies memory with HSA's functions: copies WHAT… (the functions below). It prints whether the results are right, and the
+// Copies memory with HSA's functions: copies [ROUNDS] WHAT… (the functions below). It prints whether the results are right, and the
 // statuses of calls that fail.
 #include "hsa.h"
 #include <dlfcn.h>
@@ -32,11 +32,13 @@ static void copy(char *to, hsa_agent_t to_agent, const char *from, hsa_agent_t f
     CHECK(hsa_signal_destroy(signal));
 }
 
+static int rounds;
+
 // One signal that is used again as soon as it is complete, with each function that can set it.
 static void reuse(void) {
     hsa_signal_t signal = signal_of(0);
     int wrong = 0;
-    for (int n = 0; n < 10000; n++) {
+    for (int n = 0; n < rounds; n++) {
         switch (n % 4) {
         case 0: hsa_signal_store_relaxed(signal, 1); break;
         case 1: hsa_signal_exchange_scacq_screl(signal, 1); break;
@@ -60,7 +62,7 @@ static void reuse(void) {
 // A signal per copy, which is destroyed as soon as it is complete.
 static void destroyed(void) {
     int wrong = 0;
-    for (int n = 0; n < 1000; n++) {
+    for (int n = 0; n < rounds; n++) {
         *(int *)host = n;
         copy(device[0], gpu, host, cpu, 100);
         copy(host2, cpu, device[0], gpu, 100);
@@ -328,9 +330,11 @@ int main(int argc, char **argv) {
     } all[] = {{"reuse", reuse}, {"destroyed", destroyed}, {"flight", flight}, {"crowd", crowd}, {"times", times}, {"shared", shared}, {"kinds", kinds}, {"unknown", unknown},
                {"rect", rect}, {"peers", peers}, {"profiling", profiling}, {"misused", misused},
                {"unfinished", unfinished}, {"control", control}, {"batch", batch}};
-    for (int n = 1; n < argc; n++)
+    for (int n = 1; n < argc; n++) {
+        rounds = rounds ? rounds : atoi(argv[n]);
         for (size_t m = 0; m < sizeof all / sizeof *all; m++)
             if (!strcmp(argv[n], all[m].name))
                 all[m].run();
+    }
     CHECK(hsa_shut_down());
 }

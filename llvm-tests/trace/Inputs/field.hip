@@ -151,7 +151,7 @@ static void mixed() {
     CHECK(hipMalloc(&device, 4096));
     hipGraphExec_t exec = graph_of(100, streams[0]);
     unsigned wrong = 0;
-    for (int n = 0; n < 10; ++n) {
+    for (int n = 0; n < 4; ++n) {
         *from = n;
         CHECK(hipMemcpyAsync(device, from, 4096, hipMemcpyHostToDevice, streams[1]));
         for (auto stream : streams)

@@ -1,5 +1,5 @@
 // What a launch calls in the steady state: two threads launch dispatches on their own queues, with HSA directly or with
-// API calls (hip-launch.c). During the first ten thousand dispatches the queues are full at times. During a hundred
+// API calls (hip-launch.c). During the first ten thousand dispatches the queues are full at times. During forty
 // thousand more, the program counts the allocations of these threads and of libdevprof.so (allocations.c), and the
 // calls of the simulator's functions.
 //
@@ -13,7 +13,7 @@
 #include "packets.h"
 #include <dlfcn.h>
 
-enum { THREADS = 2, SIZE = 1024, WARM = 10000 / THREADS, COUNTED = 100000 / THREADS, BLOCK = 250 };
+enum { THREADS = 2, SIZE = 1024, WARM = 10000 / THREADS, COUNTED = 40000 / THREADS, BLOCK = 250 };
 
 // The permitted number of allocations: on the launching threads, and in libdevprof.so.
 enum { MOST_LAUNCHING = 0, MOST = 0 };
