@@ -23,6 +23,9 @@
 // A block that calls a function of one comparison is moved in front of its branch, although the function stored its wave size there.
 // RUN: sed -n '/^define.*joined/,/^}/p' compact.ll > joined && grep __devprof_instrument joined && not grep "br i1" joined
 //
+// Updates do not keep LLVM from unrolling loops, behind which an array is in registers.
+// RUN: sed -n '/^define.*unrolled/,/^}/p' compact.ll > unrolled && grep s_swappc unrolled && not grep alloca unrolled
+
 // A function with few updates calls nothing.
 // RUN: grep -A40 "define.*few" compact.ll | grep "call void @__llvm_profile_instrument_gpu"
 //
@@ -87,6 +90,16 @@ __global__ void joined(int *out) {
     out[n] = n > 3 && isSmall(n ^ 21);
 }
 
+__global__ void unrolled(int *out) {
+    int values[128], result = 0;
+    for (int n = 0; n < 128; n++)
+        values[n] = out[(n + threadIdx.x) % 64] < n ? out[(n + threadIdx.x) % 64] : n;
+    for (int n = 0; n < 128; n++)
+        if (values[n] < result)
+            result = values[n];
+    out[threadIdx.x] = result;
+}
+
 __global__ void few(int *out) {
     if (threadIdx.x % 2)
         out[threadIdx.x] = lowest(out[threadIdx.x], 5);
@@ -99,6 +112,7 @@ int main() {
     many<<<1, 64>>>(out);
     wide<<<1, 64>>>(out);
     joined<<<1, 64>>>(out);
+    unrolled<<<1, 64>>>(out);
     few<<<1, 64>>>(out);
     CHECK(hipMemset(out, 0, 8));
     CHECK(hipMemset(out, 1, 5));

@@ -29,10 +29,11 @@ namespace {
 constexpr StringLiteral Taken = "__devprof_instrument_taken";
 constexpr StringLiteral AddList = "__devprof_instrument_list";
 
-// (counter, uniform counter, step, condition): an update by the lanes for which the condition is true. No such function exists. The
-// condition is an argument of its own, because LLVM would change a step that depends on it beyond recognition. coverage.cpp knows
-// functions of such names.
-constexpr StringLiteral Moved = "__devprof_instrument_moved";
+// (counter, uniform counter, step, condition): an update by the lanes for which the condition is true, on AMD GPUs, while LLVM inlines
+// and simplifies. No such function exists. Its arguments are variable, because LLVM takes each parameter for one more instruction when
+// it decides what to unroll. The condition is an argument of its own, because LLVM would change a step that depends on it beyond
+// recognition. coverage.cpp knows functions of such names.
+constexpr StringLiteral Conditional = "__devprof_instrument_conditional";
 
 // Updates that will be in lists of cuda.h. No such function exists.
 constexpr StringLiteral Listed = "__devprof_listed_update";
@@ -46,16 +47,16 @@ CallInst *constantUpdate(Instruction &I) {
     return Call && isa<ConstantInt>(Call->getArgOperand(2)) ? Call : nullptr;
 }
 
-// The update that was moved in front of a branch, or null.
-CallInst *movedUpdate(Instruction &I) {
+// The update with a condition that the instruction is, or null.
+CallInst *conditionalUpdate(Instruction &I) {
     auto *Call = dyn_cast<CallInst>(&I);
     Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-    return Callee && Callee->getName() == Moved ? Call : nullptr;
+    return Callee && Callee->getName() == Conditional ? Call : nullptr;
 }
 
 // Any update that the plugin knows, or null.
 CallInst *updateOf(Instruction &I) {
-    if (CallInst *Call = movedUpdate(I))
+    if (CallInst *Call = conditionalUpdate(I))
         return Call;
     if (CallInst *Call = updateBy(Listed, I))
         return Call;
@@ -65,7 +66,7 @@ CallInst *updateOf(Instruction &I) {
 // Whether the function can have updates that the plugin knows.
 bool mayHaveUpdates(const Function &F) {
     const Module &M = *F.getParent();
-    bool Are = M.getTargetTriple().isAMDGCN() ? M.getFunction(Update) || M.getFunction(Moved) : M.getFunction(Listed) != nullptr;
+    bool Are = M.getTargetTriple().isAMDGCN() ? M.getFunction(Update) || M.getFunction(Conditional) : M.getFunction(Listed) != nullptr;
     return Are && !F.isDeclaration() && !hasConvergenceTokens(F);
 }
 
@@ -103,30 +104,38 @@ bool initializeWaveSize(StoreInst &Store, const DataLayout &Layout) {
     return true;
 }
 
+// An update by all lanes gets a condition.
+void addCondition(CallInst &Call) {
+    IRBuilder<> Here(&Call);
+    SmallVector<Value *> Arguments(Call.args());
+    Arguments.push_back(Here.getTrue());
+    Here.CreateCall(Call.getModule()->getOrInsertFunction(Conditional, FunctionType::get(Here.getVoidTy(), true)), Arguments);
+    Call.eraseFromParent();
+}
+
 // For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
 struct MoveUpdates : PassInfoMixin<MoveUpdates> {
     PreservedAnalyses run(Function &F, FunctionAnalysisManager &Analyses) {
         if (!F.getParent()->getTargetTriple().isAMDGCN() || !mayHaveUpdates(F))
             return PreservedAnalyses::all();
-        auto IsUpdate = [](Instruction &I) { return updateOf(I) != nullptr; };
+        auto IsUpdate = [](Instruction &I) { return conditionalUpdate(I) != nullptr; };
         // Only lanes that take the branch count.
         auto SetCondition = [](Instruction &I, Value *Goes) {
-            IRBuilder<> AtCall(&I);
-            if (CallInst *Call = movedUpdate(I)) {
-                Call->setArgOperand(3, AtCall.CreateLogicalAnd(Goes, Call->getArgOperand(3)));
-                return;
-            }
-            CallInst *Call = updateOf(I);
-            SmallVector<Value *> Arguments(Call->args());
-            Arguments.push_back(Goes);
-            callWith(AtCall, Moved, Arguments);
-            Call->eraseFromParent();
+            CallInst *Call = conditionalUpdate(I);
+            Value *Known = Call->getArgOperand(3);
+            Call->setArgOperand(3, match(Known, m_One()) ? Goes : IRBuilder<>(Call).CreateLogicalAnd(Goes, Known));
+            Call->setConvergent();
         };
         bool Changed = false;
-        // A block with a store cannot be moved.
-        for (Instruction &I : make_early_inc_range(instructions(F)))
-            if (auto *Store = dyn_cast<StoreInst>(&I))
+        for (Instruction &I : make_early_inc_range(instructions(F))) {
+            // A block with a store cannot be moved.
+            if (auto *Store = dyn_cast<StoreInst>(&I)) {
                 Changed |= initializeWaveSize(*Store, F.getDataLayout());
+            } else if (CallInst *Call = constantUpdate(I)) {
+                addCondition(*Call);
+                Changed = true;
+            }
+        }
         Changed |= moveBeforeBranches(F, Analyses, IsUpdate, SetCondition);
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
@@ -197,7 +206,7 @@ std::optional<Entry> entryOf(Instruction &I) {
     const APInt *Step;
     if (!match(Call->getArgOperand(2), m_APInt(Step)))
         return {};
-    if (!movedUpdate(I) || match(Call->getArgOperand(3), m_One()))
+    if (!conditionalUpdate(I) || match(Call->getArgOperand(3), m_One()))
         return Entry{To, Step->getZExtValue(), {nullptr, true}};
     return Entry{To, Step->getZExtValue(), lanes(Call->getArgOperand(3), true)};
 }
@@ -659,13 +668,14 @@ struct CombineUpdates : PassInfoMixin<CombineUpdates> {
             for (List &Each : Lists)
                 To.insert(Each);
         }
-        if (Function *Marker = M.getFunction(Moved)) {
+        if (Function *Marker = M.getFunction(Conditional)) {
             // Of counters that lists cannot name.
             for (User *Each : make_early_inc_range(Marker->users())) {
                 auto *Call = cast<CallInst>(Each);
                 IRBuilder<> Here(Call);
+                Value *Condition = Call->getArgOperand(3);
                 insertInlined(Here, Call->getArgOperand(0), Call->getArgOperand(1), Call->getArgOperand(2),
-                              {Call->getArgOperand(3), true});
+                              {match(Condition, m_One()) ? nullptr : Condition, true});
                 Call->eraseFromParent();
             }
             Marker->eraseFromParent();
