@@ -13,12 +13,9 @@ WAVE64 = ["-mwavefrontsize64", "-Xoffload-compiler", "-mwavefrontsize64"]
 
 # Name, the test that contains the source, the source files if the test is split, flags.
 PROGRAMS = [
-    ("branch -O0", "drain/branch.hip", [], PGO + EXACT + ["-O0"]),
-    ("branch -O3", "drain/branch.hip", [], PGO + EXACT + ["-O3"]),
     ("coverage", "formats/coverage.hip", [], PGO + EXACT + ["-O1"]),
     ("device functions -O0", "drain/device-functions.hip", [], PGO + EXACT + ["-O0"]),
     ("device functions -O3", "drain/device-functions.hip", [], PGO + EXACT + ["-O3"]),
-    ("IR level", "formats/ir-level.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
     ("nothing launched", "drain/nothing-launched.hip", [], PGO + EXACT + ["-O2"]),
     ("partial groups", "drain/partial-groups.hip", [], PGO + EXACT + ["-O2", "-fno-offload-uniform-block"]),
     ("sampling", "drain/sampling.hip", [], PGO + ["-O2"]),
@@ -52,12 +49,11 @@ ONLY_DEVPROF = {
     ("device functions -O0", "_Z5twicei"): RECORDS,
     ("device functions -O3", "_Z5limiti"): RECORDS,
     ("device functions -O3", "_Z5twicei"): RECORDS,
-    ("IR level", "ir-level.hip;__ockl_fprintf_append_string_n"): RECORDS,
     ("select", "select.hip;__ockl_fprintf_append_string_n"): RECORDS,
     ("translation units", "_Z6sharedi"): RECORDS,
     ("translation units RDC", "_Z6sharedi"): RECORDS,
 }
-ONLY_DEVPROF |= {(program, name): RECORDS for program in ["IR level", "select"] for name in DEVICE_LIBRARY}
+ONLY_DEVPROF |= {("select", name): RECORDS for name in DEVICE_LIBRARY}
 ONLY_LLVM = {}
 
 tests, devprof, *compiler = sys.argv[1:]

@@ -2,15 +2,12 @@
 // pass.
 //
 // REQUIRES: debian, wave32
-// DEFINE: %{level} = -O0
+// DEFINE: %{level} = -O1
 // DEFINE: %{wave} =
-// DEFINE: %{same} = %hip_cxx %pgo %exact %{level} %{wave} %s -o a %devprof_a && ./a && %profraw gfx1100.default.profraw > plain && \
-// DEFINE:     %hip_cxx %pgo %exact %{level} %{wave} %hoist %s -o b %devprof_a && ./b && %profraw gfx1100.default.profraw > hoisted && \
+// DEFINE: %{same} = %hip_cxx %device_pgo %exact %{level} %{wave} %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > plain && \
+// DEFINE:     %hip_cxx %device_pgo %exact %{level} %{wave} %hoist %s -o b %take_devprof %devprof_a && ./b && %profraw gfx1100.default.profraw > hoisted && \
 // DEFINE:     diff plain hoisted
 //
-// RUN: %{same}
-// RUN: FileCheck %s < hoisted
-// REDEFINE: %{level} = -O1
 // RUN: %{same}
 // RUN: FileCheck %s < hoisted
 // REDEFINE: %{level} = -O2
@@ -20,8 +17,6 @@
 // RUN: env DEVPROF_COUNTER_COPIES_MB=0 ./b && %profraw gfx1100.default.profraw > hoisted
 // RUN: diff plain hoisted
 // REDEFINE: %{level} = -O3
-// RUN: %{same}
-// RUN: FileCheck %s < hoisted
 // REDEFINE: %{wave} = -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64
 // RUN: %{same}
 // REDEFINE: %{level} = -O0
@@ -33,7 +28,7 @@
 // DEFINE:     %hip_cxx %{counted} -O2 %hoist %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > hoisted && \
 // DEFINE:     diff plain hoisted && grep -c "counters .*[1-9]" hoisted && \
 // DEFINE:     %hip_cxx %{counted} -O2 %hoist --cuda-device-only -S -emit-llvm %s -o - | grep -c "call .*@__devprof_instrument_sums"
-// REDEFINE: %{counted} = %pgo
+// REDEFINE: %{counted} = %device_pgo
 // RUN: %{both}
 // REDEFINE: %{counted} = -Xarch_device -fprofile-generate %exact
 // RUN: %{both}

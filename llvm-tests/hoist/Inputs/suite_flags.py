@@ -1,5 +1,5 @@
 # suite_flags.py TESTS --exact FLAGS --pass FLAGS -- COMPILER… a.hip -o a …: compares what exact counts and the plugin's flags say
-# about programs of other tests (kinds.py): those in one file, with branches or loops on the device and a main function without
+# about programs of other tests (kinds.py): those in one file, with several branches or loops on the device and a main function without
 # arguments. Prints the result of each.
 import argparse
 import glob
@@ -12,10 +12,8 @@ import kinds
 
 # Such programs that are left out, and folders of them.
 LEFT_OUT = {
-    "cli/report-hostile.hip": "it writes its other files itself",
     "hoist/flags.hip": "it traps, and compares its flags itself",
     "multi-gpu/": "they need several GPUs",
-    "trace/graph-ranges.hip": "it needs the marker functions of the preloaded library",
 }
 # Stock clang's flags are compared with both for random programs (random_flags.py).
 KINDS = ("exact", "pass")
@@ -32,7 +30,7 @@ def programs(tests):
             continue
         with open(os.path.join(tests, path)) as file:
             text = file.read()
-        if "\nint main() {" in text and not re.search("^//--- ", text, re.M) and any(BRANCH.search(function) for function in DEVICE.findall(text)):
+        if "\nint main() {" in text and not re.search("^//--- ", text, re.M) and sum(len(BRANCH.findall(function)) for function in DEVICE.findall(text)) > 1:
             yield path
 
 

@@ -1,4 +1,4 @@
-//! Trace files that are damaged at every byte in several ways, and truncated at every length. The complete command line
+//! Trace files that are damaged at every byte in several ways, and truncated in the header and in every record. The complete command line
 //! runs in this process. Damage must be reported with its offset and change the exit status, and all other records must
 //! be exported.
 
@@ -221,10 +221,8 @@ fn each_damaged_byte_is_reported_with_its_offset_and_the_rest_is_exported() {
     }
     for at in 0..valid.len() {
         for (n, command) in FAST.into_iter().enumerate() {
-            // Each of the file's bytes is damaged for some of the commands: one, if it is in the unused part of the header's page.
-            let unused = (COUNTERS + 128..HEADER_SIZE).contains(&at);
-            let parts = if unused { FAST.len() } else { 2 };
-            if n % parts != at % parts {
+            // Each of the file's bytes is damaged for one of the commands, its neighbours for others.
+            if n != at % FAST.len() {
                 continue;
             }
             // Different commands get different damage.
@@ -299,8 +297,13 @@ fn truncation_is_reported_with_its_offset_and_the_rest_is_exported() {
     let mut runs = Runs::new("cut");
     let valid = small();
     let records = (valid.len() - HEADER_SIZE) / RECORD_SIZE;
-    for length in 0..valid.len() {
-        let command = FAST[length % FAST.len()];
+    // Readers distinguish the used part of the header, the rest of its page, and complete records.
+    let header = (0..COUNTERS + 128).chain((COUNTERS + 128..HEADER_SIZE).step_by(101));
+    let in_records = (HEADER_SIZE..valid.len()).filter(|length| {
+        [0, 1, RECORD_SIZE / 2, RECORD_SIZE - 1].contains(&(length % RECORD_SIZE))
+    });
+    for (n, length) in header.chain(in_records).enumerate() {
+        let command = FAST[n % FAST.len()];
         let run = runs.run(command, &valid[..length]);
         let what = run.describe(format!("{length} bytes"), command);
         if length < HEADER_SIZE {

@@ -173,6 +173,11 @@ __global__ void tickets(uint32_t *next, uint32_t *seen, uint64_t *chain, uint64_
     }
     atomicInc(wrapped, 6u);
     atomicDec(wrapped + 1, 9u);
+    // For all that clang knows, this pointer may be one to LDS.
+    __shared__ uint32_t unused[2];
+    uint32_t *flat = lock == next ? unused : wrapped + 2;
+    atomicInc(flat, 6u);
+    atomicDec(flat + 1, 9u);
 }
 
 void test_tickets() {
@@ -180,7 +185,7 @@ void test_tickets() {
     uint32_t n = 5 * 160, taken = n - (n + 2) / 3;
     uint32_t *next = upload(std::vector<uint32_t>(1)), *seen = upload(std::vector<uint32_t>(n));
     uint64_t *chain = upload(std::vector<uint64_t>(1)), *before = upload(std::vector<uint64_t>(n));
-    uint32_t *lock = upload(std::vector<uint32_t>(1)), *guarded = upload(std::vector<uint32_t>(1)), *wrapped = upload(std::vector<uint32_t>(2));
+    uint32_t *lock = upload(std::vector<uint32_t>(1)), *guarded = upload(std::vector<uint32_t>(1)), *wrapped = upload(std::vector<uint32_t>(4));
     tickets<<<5, 160>>>(next, seen, chain, before, lock, guarded, wrapped);
     auto got = download(seen, n);
     for (uint32_t i = 0; i < n; ++i)
@@ -200,9 +205,9 @@ void test_tickets() {
         up = up >= 6 ? 0 : up + 1;
         down = down == 0 || down > 9 ? 9 : down - 1;
     }
-    auto wraps = download(wrapped, 2);
-    report.equal(0, up, wraps[0]);
-    report.equal(1, down, wraps[1]);
+    auto wraps = download(wrapped, 4);
+    for (uint32_t i = 0; i < 4; ++i)
+        report.equal(i, i % 2 ? down : up, wraps[i]);
 }
 
 int main(int argc, char **argv) {
