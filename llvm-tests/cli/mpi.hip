@@ -13,11 +13,8 @@
 // RUN: %counts pool.gfx1100.profdata | FileCheck %s --check-prefix=DEVICE
 // RUN: %counts pool.host.profdata | FileCheck %s --check-prefix=HOST
 //
-// These processes do not contain the archive: the shared library is preloaded.
+// These processes do not contain the archive: devprof preloads the shared library.
 // RUN: %hip_cxx %device_pgo %exact -O2 -isystem /usr/lib/x86_64-linux-gnu/openmpi/include %s -o b -lmpi -lopen_mpi
-// RUN: env LLVM_PROFILE_FILE=preloaded/%%h-%%p.profraw bash -c '%{mpirun} -x LD_PRELOAD=%devprof_so:$LD_PRELOAD ./b'
-// RUN: %devprof merge 'preloaded/gfx1100.*.profraw' -o preloaded.profdata | FileCheck %s --check-prefix=PRELOADED
-// RUN: %counts preloaded.profdata | FileCheck %s --check-prefix=DEVICE
 //
 // One `devprof cover` for all ranks, or a `devprof run` in each rank with a directory per node. A cover in each rank would replace
 // the others' profiles, and is refused.
@@ -63,7 +60,6 @@ int main(int count, char **words) {
 // OWN-NEXT: {{^}}own.host.profdata: 4 files, 3 functions, host;
 // POOL:      {{^}}pool.gfx1100.profdata: 1 file, 2 functions, gfx1100;
 // POOL-NEXT: {{^}}pool.host.profdata: 1 file, 3 functions, host;
-// PRELOADED: {{^}}preloaded.profdata: 4 files, 2 functions, gfx1100;
 
 // 64 * (1 + 2 + 3 + 4) threads.
 // DEVICE:      {{^}}_Z3oddi: [640, 320]{{$}}
