@@ -25,7 +25,7 @@
 //
 // Updates do not keep LLVM from unrolling loops, behind which an array is in registers.
 // RUN: sed -n '/^define.*unrolled/,/^}/p' compact.ll > unrolled && grep s_swappc unrolled && not grep alloca unrolled
-
+//
 // A function with few updates calls nothing.
 // RUN: grep -A40 "define.*few" compact.ll | grep "call void @__llvm_profile_instrument_gpu"
 //
