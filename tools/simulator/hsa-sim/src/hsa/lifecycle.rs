@@ -11,12 +11,30 @@ use crate::settings::tools::ToolSettings;
 use crate::signals::pool::Signals;
 use crate::signals::{completion, copy_times, exit, handlers};
 use crate::state::{STATE, State, set_loading};
-use crate::sync::locked;
+use crate::sync::{die, locked};
 use hsa_abi::*;
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
-/// Serializes initialisation and shutdown. It is not held while tools are called, since they call HSA's functions.
+/// Serializes initialisation and shutdown. As in ROCr, it is held while tools are loaded and unloaded.
 static LIFECYCLE: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// This thread holds [`LIFECYCLE`].
+    static HOLDS_LIFECYCLE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `work` with [`LIFECYCLE`] locked. In a tool's `OnLoad` or `OnUnload`, ROCr would wait for itself forever.
+fn locked_lifecycle(function: &str, work: impl FnOnce() -> Status) -> Status {
+    if HOLDS_LIFECYCLE.get() {
+        die(&format!("{function} is called in a tool's OnLoad or OnUnload"));
+    }
+    let _lifecycle = locked(&LIFECYCLE);
+    HOLDS_LIFECYCLE.set(true);
+    let status = work();
+    HOLDS_LIFECYCLE.set(false);
+    status
+}
 
 /// Called during the first `hsa_init`.
 static DURING_INIT: Mutex<Option<extern "C" fn()>> = Mutex::new(None);
@@ -27,9 +45,12 @@ pub fn call_during_init(function: Option<extern "C" fn()>) {
 }
 
 /// `hsa_init` (hsa.h). The first call calls `load_tools` at its end. Tools may call HSA's functions in their `OnLoad`,
-/// including `hsa_init`.
+/// except `hsa_init` and `hsa_shut_down`.
 pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
-    let lifecycle = locked(&LIFECYCLE);
+    locked_lifecycle("hsa_init", || init_locked(load_tools))
+}
+
+fn init_locked(load_tools: impl FnOnce(&ToolSettings)) -> Status {
     if let Some(state) = locked(&STATE).as_mut() {
         if state.references == i32::MAX as u32 {
             return Status::REFCOUNT_OVERFLOW;
@@ -61,17 +82,19 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
         settings,
     });
     set_loading(false);
-    drop(lifecycle);
     exit::observe();
     load_tools(&tools);
     Status::SUCCESS
 }
 
 /// `hsa_shut_down` (hsa.h). The last call calls `unload_tools` at its beginning. Tools may call HSA's functions until
-/// `unload_tools` returns.
+/// `unload_tools` returns, except `hsa_init` and `hsa_shut_down`.
 pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
+    locked_lifecycle("hsa_shut_down", || shut_down_locked(unload_tools))
+}
+
+fn shut_down_locked(unload_tools: impl FnOnce()) -> Status {
     {
-        let _lifecycle = locked(&LIFECYCLE);
         let mut state = locked(&STATE);
         let Some(state) = state.as_mut() else {
             return Status::NOT_INITIALIZED;
@@ -82,7 +105,6 @@ pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
         }
     }
     unload_tools();
-    let _lifecycle = locked(&LIFECYCLE);
     let state = locked(&STATE).take();
     cooperative::delete_all();
     counted::clear();
