@@ -3,6 +3,7 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static CoreApiTable core;
@@ -60,7 +61,7 @@ extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t failed, const char
     // A tool may use HSA here.
     uint64_t ticks;
     printf("tool: alive %#x\n", (unsigned)core.hsa_system_get_info_fn(HSA_SYSTEM_INFO_TIMESTAMP, &ticks));
-    return true;
+    return !getenv("TOOL_INITIALIZES") || core.hsa_init_fn() == HSA_STATUS_SUCCESS;
 }
 
 extern "C" void OnUnload() {
