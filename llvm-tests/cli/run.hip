@@ -138,7 +138,7 @@
 //
 // A path that the dynamic linker would split at its space, and libraries that the user already preloads.
 // RUN: mkdir "a b" && cp %devprof_so "a b/" && gcc -shared -fPIC -o other.so -x c /dev/null
-// RUN: env LD_PRELOAD="$LD_PRELOAD:$PWD/other.so" HSA_TOOLS_LIB=libnone.so %devprof run --library "a b/libdevprof.so" sh -c 'echo "$LD_PRELOAD $HSA_TOOLS_LIB" > list; exec ./a' 2>&1 | FileCheck %s --check-prefix=SPACE
+// RUN: env LD_PRELOAD=%{preloaded}:%t/other.so HSA_TOOLS_LIB=libnone.so %devprof run --library "a b/libdevprof.so" sh -c 'echo "$LD_PRELOAD $HSA_TOOLS_LIB" > list; exec ./a' 2>&1 | FileCheck %s --check-prefix=SPACE
 // RUN: FileCheck %s --check-prefix=LIST < list
 // RUN: not %devprof run --library none.so ./a 2>&1 | FileCheck %s --check-prefix=NO-LIBRARY
 // RUN: not %devprof run --library . ./a 2>&1 | FileCheck %s --check-prefix=DIRECTORY
