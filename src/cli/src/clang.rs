@@ -111,8 +111,8 @@ impl Clang {
         start(&self.path, arguments)
     }
 
-    /// Compiles the probe with these options, which are separated by spaces, to LLVM's IR on stdout. On stderr (`-v`), it
-    /// finds the resource directory, which would need another start of clang.
+    /// Compiles the probe with these options, which are separated by spaces, to LLVM's IR on stdout. The output of `-v` has
+    /// the resource directory, for which clang would otherwise be started again.
     fn device_code(&self, options: &str) -> anyhow::Result<Output> {
         let common = "-v -nogpulib -ffreestanding -nostdlibinc -S -emit-llvm -o -";
         let options = options.split(' ').chain(common.split(' '));
