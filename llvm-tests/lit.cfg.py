@@ -154,13 +154,16 @@ def precompiled(clang, compiler, header, sides):
 
 
 plain_hip_cxx = hip_cxx + hip
-hip_headers = hip_headers22 = cuda_headers = ""
+hip_headers = hip_headers22 = gfx1201_headers = cuda_headers = ""
 if "gpu" not in lit_config.params and not host:
     sides = {"-Xarch_host": "--offload-host-only -c", f"-Xarch_{arch}": "--offload-device-only -c"}
     hip_headers, hip_headers22 = (
         precompiled(compiler, device_libs + hip + " -x hip", "/usr/include/hip/hip_runtime.h", sides) for compiler in ("clang++-23", "clang++-22")
     )
     hip_cxx += hip_headers
+    if arch == "gfx1100":
+        sides = {"-Xarch_gfx1201": "--no-offload-arch=gfx1100 --offload-arch=gfx1201 --offload-device-only -c"}
+        gfx1201_headers = precompiled("clang++-23", device_libs + hip + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
     if "cuda" in lit_config.params:
         cuda = lit_config.params["cuda"]
         sides = {"-Xarch_host": "--offload-host-only -c", "-Xarch_sm_90": "--offload-device-only -S"}
@@ -210,6 +213,7 @@ config.substitutions += [
     # Precompiled headers of HIP.
     ("%hip_headers22", hip_headers22),
     ("%hip_headers", hip_headers),
+    ("%gfx1201_headers", gfx1201_headers),
     # Precompiled headers, for sm_90, the CUDA installation, and a list of the kernels and counters in CUDA images.
     ("%cuda_headers", cuda_headers),
     ("%cuda_path", lit_config.params.get("cuda", "")),

@@ -15,7 +15,7 @@
 #                              of them have times
 #   trace.py --in-flight FILE  the most dispatches that were submitted and had not ended, at any time
 #
-# Several of them print one after the other. Options:
+# Several of them print one after the other. With several files, the name of each, and a colon, is above its lines. Options:
 #
 #   --flushed       the number of records in the header must be exact, although the file may be open
 #   --in-recording  with --markers: everything must have been submitted while the recording was on
@@ -451,7 +451,7 @@ def print_in_flight(trace):
 
 
 parser = argparse.ArgumentParser()
-parser.add_argument("path")
+parser.add_argument("paths", nargs="+")
 for name in ["calls", "streams", "summary", "markers", "ranges", "queues", "lds", "copies", "in-flight"]:
     function = globals()["print_" + name.replace("-", "_")]
     parser.add_argument(f"--{name}", dest="print", action="append_const", const=function)
@@ -462,9 +462,15 @@ parser.add_argument("--sequence", action="store_true")
 parser.add_argument("--all-gpus", action="store_true")
 parser.add_argument("--finished", type=int, default=0)
 options = parser.parse_args()
-trace = Trace(options.path)
-for print_contents in options.print or [print_records]:
-    print_contents(trace)
-for error in errors[:20]:
-    print(f"trace.py: {options.path}: {error}", file=sys.stderr)
-sys.exit(bool(errors))
+failed = False
+for path in options.paths:
+    if len(options.paths) > 1:
+        print(f"{path}:")
+    trace = Trace(path)
+    for print_contents in options.print or [print_records]:
+        print_contents(trace)
+    for error in errors[:20]:
+        print(f"trace.py: {path}: {error}", file=sys.stderr)
+    failed = failed or bool(errors)
+    errors.clear()
+sys.exit(failed)

@@ -24,7 +24,7 @@
 //
 // No GPU; a GPU of another architecture.
 // RUN: env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY %ended %devprof run ./a 2>&1 | FileCheck %s --check-prefix=NO-GPU
-// RUN: %hip_cxx %device_pgo %exact -O2 --no-offload-arch=gfx1100 --offload-arch=gfx90a %s -o other
+// RUN: %hip_cxx %device_pgo %exact -O2 --no-offload-arch=gfx1100 --offload-arch=gfx90a -Xarch_device -nogpuinc %s -o other
 // RUN: env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY -u HSA_ENABLE_INTERRUPT -u HSA_ENABLE_SDMA -u LD_PRELOAD %ended %target/prefix/bin/devprof run --model ./other 2>&1 | FileCheck %s --check-prefix=OTHER-MODEL
 // RUN: env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY -u HSA_ENABLE_INTERRUPT -u HSA_ENABLE_SDMA -u LD_PRELOAD %ended %target/prefix/bin/devprof run --model ./other crash 2>&1 | FileCheck %s --check-prefix=CRASH
 // RUN: %ended %devprof run ./other 2>&1 | FileCheck %s --check-prefix=OTHER
@@ -79,12 +79,12 @@ int main(int argc, char **argv) {
     return ((int (*)())dlsym(library, "work"))();
 }
 #else
-#include "check.h"
+#include "kernel.h"
+
+#ifndef __HIP_DEVICE_COMPILE__
 #include <glob.h>
 #include <signal.h>
 #include <string>
-
-__global__ void kernel(int *out) { out[threadIdx.x] = threadIdx.x; }
 
 extern "C" int work() {
     int *out;
@@ -118,5 +118,6 @@ int main(int argc, char **argv) {
     }
     return failed;
 }
+#endif
 #endif
 #endif

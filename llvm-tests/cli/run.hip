@@ -1,7 +1,7 @@
 // devprof run: the program ends as it would without devprof, and the summary describes what was collected.
 //
 // REQUIRES: debian, model, root
-// RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
+// RUN: %hip_cxx %device_pgo %exact -O2 -c %s -o a.o && %hip_cxx a.o -o a -lamdhip64
 //
 // Each run gets its own directory. The GPU model is set up by the environment, or by --model.
 // RUN: %devprof run ./a 2> first.err
@@ -105,7 +105,7 @@
 // RUN: %hip_cxx -O2 %s -o uncounted && %devprof run ./uncounted 2>&1 | FileCheck %s --check-prefix=UNCOUNTED
 // RUN: %if other-users %{ chmod 777 . && cp /bin/true suid && chown 4242 suid && chmod 4755 suid && %as_user 4243 %devprof run ./suid 2>&1 | FileCheck %s --check-prefix=SUID %}
 // RUN: %devprof run /sbin/ldconfig -p 2>&1 >/dev/null | FileCheck %s --check-prefix=STATIC
-// RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
+// RUN: %hip_cxx a.o -o linked %take_devprof %devprof_a -lamdhip64
 // RUN: %devprof run ./linked 2>&1 | FileCheck %s --check-prefix=LINKED
 // LOST: devprof: lost the counters of a code object on gfx1100: {{.*}}gone
 // LOST: devprof: lost: the counters of a code object on gfx1100: {{.*}}gone
@@ -138,7 +138,7 @@
 //
 // A path that the dynamic linker would split at its space, and libraries that the user already preloads.
 // RUN: mkdir "a b" && cp %devprof_so "a b/" && gcc -shared -fPIC -o other.so -x c /dev/null
-// RUN: env LD_PRELOAD="$LD_PRELOAD:$PWD/other.so" HSA_TOOLS_LIB=libnone.so %devprof run --library "a b/libdevprof.so" sh -c 'echo "$LD_PRELOAD $HSA_TOOLS_LIB" > list; exec ./a' 2>&1 | FileCheck %s --check-prefix=SPACE
+// RUN: env LD_PRELOAD=%{preloaded}:%t/other.so HSA_TOOLS_LIB=libnone.so %devprof run --library "a b/libdevprof.so" sh -c 'echo "$LD_PRELOAD $HSA_TOOLS_LIB" > list; exec ./a' 2>&1 | FileCheck %s --check-prefix=SPACE
 // RUN: FileCheck %s --check-prefix=LIST < list
 // RUN: not %devprof run --library none.so ./a 2>&1 | FileCheck %s --check-prefix=NO-LIBRARY
 // RUN: not %devprof run --library . ./a 2>&1 | FileCheck %s --check-prefix=DIRECTORY
@@ -229,8 +229,10 @@ int main(int argc, char **argv) {
     std::string what = argc > 1 ? argv[1] : "";
     if (what == "signal" && atoi(argv[2]) == SIGKILL)
         raise(SIGKILL);
-    kernel<<<1, 64>>>(device_ints(64));
-    CHECK(hipDeviceSynchronize());
+    if (what != "idle") {
+        kernel<<<1, 64>>>(device_ints(64));
+        CHECK(hipDeviceSynchronize());
+    }
     if (what == "status")
         exit(atoi(argv[2]));
     if (what == "signal")
@@ -241,7 +243,7 @@ int main(int argc, char **argv) {
         for (;;)
             pause();
     }
-    if (what == "wait") {
+    if (what == "wait" || what == "idle") {
         const int all[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
         for (int signal : all)
             ::signal(signal, count);

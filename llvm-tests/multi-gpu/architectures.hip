@@ -2,7 +2,7 @@
 // name of its architecture.
 //
 // REQUIRES: gfx1100, sim
-// RUN: %hip_cxx -I%S/Inputs -Xarch_device -nogpuinc --offload-arch=gfx1101 --offload-arch=gfx1102 %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
+// RUN: %hip_cxx -Xarch_device -nogpuinc --offload-arch=gfx1101 --offload-arch=gfx1102 %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
 // RUN: env HSA_SIM_AGENTS=gfx1100,gfx1102,gfx1102 LLVM_PROFILE_FILE=out/p.x %on_sim ./a
 // RUN: ls out | FileCheck %s --check-prefix=FILES
 // RUN: %counts out/gfx1100.p.x | FileCheck %s --check-prefix=FIRST

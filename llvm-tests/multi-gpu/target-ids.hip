@@ -2,7 +2,7 @@
 // processor, without the features.
 //
 // REQUIRES: debian, gfx1100, sim
-// DEFINE: %{compile} = clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs -I%S/Inputs -Xarch_device -nogpuinc %device_pgo %exact -O1 %s %take_devprof %devprof_a
+// DEFINE: %{compile} = clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs -Xarch_device -nogpuinc %device_pgo %exact -O1 %s %take_devprof %devprof_a
 // RUN: %{compile} --offload-arch=gfx942:sramecc+:xnack- --offload-arch=gfx90a:xnack- --offload-arch=gfx90a:xnack+ -o a
 // RUN: env HSA_SIM_AGENTS=gfx942,gfx90a LLVM_PROFILE_FILE=out/p.x %on_sim ./a | FileCheck %s
 // RUN: ls out | FileCheck %s --check-prefix=FILES
@@ -23,7 +23,7 @@
 // ONE: 0: gfx942:sramecc+:xnack-: ran
 //
 // Code that expects XNACK is refused. (A program whose own kernels are all refused crashes in HIP 7.2.4, also on ROCr.)
-// DEFINE: %{module} = clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs -I%S/Inputs -nogpuinc -O1 %s --offload-device-only --no-gpu-bundle-output
+// DEFINE: %{module} = clang++-23 %hip_headers -Wno-unused-command-line-argument --rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode -I%inputs -nogpuinc -O1 %s --offload-device-only --no-gpu-bundle-output
 // RUN: %{module} --offload-arch=gfx942:xnack- -o off.co && %{module} --offload-arch=gfx942:xnack+ -o on.co
 // RUN: env HSA_SIM_AGENTS=gfx942 %on_sim ./b off.co on.co | FileCheck %s --check-prefix=XNACK
 // XNACK:      off.co: no error

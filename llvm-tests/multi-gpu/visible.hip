@@ -2,7 +2,7 @@
 // GPUs.
 //
 // REQUIRES: gfx1100, sim
-// RUN: %hip_cxx -I%S/Inputs -Xarch_device -nogpuinc --offload-arch=gfx1101 %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
+// RUN: %hip_cxx -Xarch_device -nogpuinc --offload-arch=gfx1101 %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
 // DEFINE: %{run} = env HSA_SIM_AGENTS=gfx1100,gfx1101,gfx1101,gfx1100 %on_sim
 // RUN: %{run} LLVM_PROFILE_FILE=all/p.x ./a | FileCheck %s --check-prefix=ALL
 // RUN: %{run} ROCR_VISIBLE_DEVICES=3,GPU-0000000000000003,0 LLVM_PROFILE_FILE=three/p.x ./a | FileCheck %s --check-prefix=THREE

@@ -1,5 +1,5 @@
-# signals.py DEVPROF PROGRAM: runs `DEVPROF run PROGRAM wait` in a new terminal, sends signals to it in several ways, and
-# prints those that the program received. A signal that it received twice is printed twice.
+# signals.py DEVPROF PROGRAM: runs `DEVPROF run PROGRAM wait` in a new terminal (or `idle`, which starts no kernel), sends signals to
+# it in several ways, and prints those that the program received. A signal that it received twice is printed twice.
 import fcntl
 import os
 import signal
@@ -93,7 +93,7 @@ assert status == 0, status
 print("kill:", names(got))
 
 # From the terminal, to the foreground's group: Ctrl-C, Ctrl-\ and a new size.
-run = Run("wait")
+run = Run("idle")
 for _ in range(3):
     os.write(run.terminal, b"\x03")
     run.wait_got("SIGINT")
@@ -107,14 +107,14 @@ assert status == 0, status
 print("terminal:", names(got))
 
 # With kill, to the process group: the program receives the signal directly, and may also receive it from devprof.
-run = Run("wait")
+run = Run("idle")
 os.kill(-run.pid, signal.SIGUSR2)
 status, got = run.end()
 assert status == 0 and set(got) == {"SIGUSR2"}, (status, got)
 print("group:", got[0], "first")
 
 # Stopped with kill, like a shell's job: devprof stops, too, and both continue.
-run = Run("wait")
+run = Run("idle")
 (child,) = run.children()
 os.kill(run.pid, signal.SIGTSTP)
 wait_for("T", child)

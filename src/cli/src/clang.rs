@@ -111,11 +111,16 @@ impl Clang {
         start(&self.path, arguments)
     }
 
-    /// Compiles the probe with these options, which are separated by spaces, to LLVM's IR on stdout.
+    /// Compiles the probe with these options, which are separated by spaces, to LLVM's IR on stdout. The output of `-v` has
+    /// the resource directory, for which clang would otherwise be started again.
     fn device_code(&self, options: &str) -> anyhow::Result<Output> {
-        let common = "-nogpulib -ffreestanding -nostdlibinc -S -emit-llvm -o -";
+        let common = "-v -nogpulib -ffreestanding -nostdlibinc -S -emit-llvm -o -";
         let options = options.split(' ').chain(common.split(' '));
-        self.run(&options.chain([self.probe()]).collect::<Vec<_>>())
+        let output = self.run(&options.chain([self.probe()]).collect::<Vec<_>>())?;
+        if let Some(dir) = resource_dir_of_command(&text(&output.stderr)) {
+            self.resource_dir.get_or_init(|| dir);
+        }
+        Ok(output)
     }
 
     fn probe(&self) -> &str {
@@ -156,8 +161,11 @@ impl Clang {
             .and_then(|line| line.split_once(" i64 "))
             .and_then(|(_, after)| after.split([',', ' ']).next()?.parse::<u64>().ok());
         let Some(version) = version else {
-            let why = first_line_of_stderr(&output);
-            bail!("{self} does not instrument code for AMD GPUs{why}");
+            let why = first_error(&output).map(|error| format!(": {error}"));
+            bail!(
+                "{self} does not instrument code for AMD GPUs{}",
+                why.unwrap_or_default()
+            );
         };
         Ok(Instrumentation {
             raw_version: version & !VARIANT_MASK,
@@ -307,10 +315,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A colon and the first line that a program wrote to stderr. Empty if it wrote nothing.
-fn first_line_of_stderr(output: &Output) -> String {
-    match text(&output.stderr).lines().next() {
-        Some(line) => format!(": {line}"),
-        None => String::new(),
-    }
+/// The resource directory in the first command that `-v` prints. `None` if its name is in quotes, because it has spaces.
+fn resource_dir_of_command(printed: &str) -> Option<PathBuf> {
+    let (_, after) = printed.split_once(" -resource-dir ")?;
+    let dir = PathBuf::from(after.split_whitespace().next()?);
+    dir.is_dir().then_some(dir)
 }

@@ -83,9 +83,14 @@ fn hip_toolchain(
     clang: &Clang,
     console: &mut Console,
 ) -> anyhow::Result<Vec<String>> {
-    let architectures = architectures(options, clang, console)?;
+    let architectures = architectures(options, console);
     let mut flags = offload_flags(&architectures);
-    flags.extend(clang.device_libraries(&architectures)?);
+    let libraries = clang.device_libraries(&architectures);
+    // The driver refuses unknown names of GPUs, but accepts other targets, such as amdgcnspirv.
+    if libraries.is_err() || !options.arch.iter().all(|name| name.starts_with("gfx")) {
+        check_architectures(options, clang)?;
+    }
+    flags.extend(libraries?);
     if options.link {
         flags.push("--hip-link".to_owned());
     }
@@ -308,20 +313,25 @@ fn export_hsa() -> String {
 }
 
 /// The GPUs to compile for.
-fn architectures(
-    options: &Options,
-    clang: &Clang,
-    console: &mut Console,
-) -> anyhow::Result<Vec<String>> {
+fn architectures(options: &Options, console: &mut Console) -> Vec<String> {
+    if !options.arch.is_empty() {
+        return options.arch.clone();
+    }
+    let present: Vec<String> = gpus::architectures().into_iter().collect();
+    if !present.is_empty() {
+        return present;
+    }
+    console.report(&Diagnostic::note(format!(
+        "no AMD GPU found, so the flags are for {SIMULATED}, which `devprof run --model` simulates: choose another architecture with --arch"
+    )));
+    vec![SIMULATED.to_owned()]
+}
+
+/// # Errors
+/// The clang does not support one of the named architectures.
+fn check_architectures(options: &Options, clang: &Clang) -> anyhow::Result<()> {
     if options.arch.is_empty() {
-        let present: Vec<String> = gpus::architectures().into_iter().collect();
-        if !present.is_empty() {
-            return Ok(present);
-        }
-        console.report(&Diagnostic::note(format!(
-            "no AMD GPU found, so the flags are for {SIMULATED}, which `devprof run --model` simulates: choose another architecture with --arch"
-        )));
-        return Ok(vec![SIMULATED.to_owned()]);
+        return Ok(());
     }
     let known = clang.architectures()?;
     for name in &options.arch {
@@ -333,7 +343,7 @@ fn architectures(
             )));
         }
     }
-    Ok(options.arch.clone())
+    Ok(())
 }
 
 /// The flags, restricted to the device compilation if the options ask for that.
