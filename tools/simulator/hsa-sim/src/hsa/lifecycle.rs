@@ -27,7 +27,9 @@ thread_local! {
 /// Calls `work` with [`LIFECYCLE`] locked. In a tool's `OnLoad` or `OnUnload`, ROCr would wait for itself forever.
 fn locked_lifecycle(function: &str, work: impl FnOnce() -> Status) -> Status {
     if HOLDS_LIFECYCLE.get() {
-        die(&format!("{function} is called in a tool's OnLoad or OnUnload"));
+        die(&format!(
+            "{function} is called in a tool's OnLoad or OnUnload"
+        ));
     }
     let _lifecycle = locked(&LIFECYCLE);
     HOLDS_LIFECYCLE.set(true);
