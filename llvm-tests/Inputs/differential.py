@@ -6,25 +6,25 @@ import subprocess
 import sys
 
 import counts
+from combine import combined
 
 EXACT = ["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"]
 PGO = ["-fprofile-instr-generate", "-fcoverage-mapping"]
 WAVE64 = ["-mwavefrontsize64", "-Xoffload-compiler", "-mwavefrontsize64"]
 
-# Name, the test that contains the source, the source files if the test is split, flags.
+# Tests whose programs are compiled as one, in namespaces.
+SEVERAL = ["drain/device-functions.hip", "drain/partial-groups.hip", "drain/several-kernels.hip", "formats/coverage.hip"]
+# Name, the tests that contain the sources, the source files if a test is split, flags.
 PROGRAMS = [
-    ("coverage", "formats/coverage.hip", [], PGO + EXACT + ["-O1"]),
-    ("device functions -O0", "drain/device-functions.hip", [], PGO + EXACT + ["-O0"]),
-    ("device functions -O3", "drain/device-functions.hip", [], PGO + EXACT + ["-O3"]),
-    ("nothing launched", "drain/nothing-launched.hip", [], PGO + EXACT + ["-O2"]),
-    ("partial groups", "drain/partial-groups.hip", [], PGO + EXACT + ["-O2", "-fno-offload-uniform-block"]),
-    ("sampling", "drain/sampling.hip", [], PGO + ["-O2"]),
-    ("select", "formats/select.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
-    ("several kernels", "drain/several-kernels.hip", [], PGO + EXACT + ["-O2"]),
-    ("translation units", "drain/translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2"]),
-    ("translation units RDC", "drain/translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2", "-fgpu-rdc", "-DRDC"]),
-    ("unused image", "drain/unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
-    ("wave64", "drain/wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
+    ("several -O0", SEVERAL, [], PGO + EXACT + ["-O0", "-fno-offload-uniform-block"]),
+    ("several -O1", SEVERAL, [], PGO + EXACT + ["-O1", "-fno-offload-uniform-block"]),
+    ("nothing launched", ["drain/nothing-launched.hip"], [], PGO + EXACT + ["-O2"]),
+    ("sampling", ["drain/sampling.hip"], [], PGO + ["-O2"]),
+    ("select", ["formats/select.hip"], [], ["-fprofile-generate", "-O2"] + EXACT),
+    ("translation units", ["drain/translation-units.test"], ["a.hip", "b.hip"], PGO + EXACT + ["-O2"]),
+    ("translation units RDC", ["drain/translation-units.test"], ["a.hip", "b.hip"], PGO + EXACT + ["-O2", "-fgpu-rdc", "-DRDC"]),
+    ("unused image", ["drain/unused-image.test"], ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
+    ("wave64", ["drain/wave64.hip"], [], PGO + EXACT + ["-O3"] + WAVE64),
 ]
 # Programs for which LLVM's runtime is known to lose counts are not included; other tests check devprof with them. These
 # programs launch again after a collect call, exit while kernels run, unload modules, or have only their host code or
@@ -44,16 +44,16 @@ DEVICE_LIBRARY = [
     "__cxa_pure_virtual",
 ]
 ONLY_DEVPROF = {
-    ("coverage", "_Z4coldi"): RECORDS,
-    ("device functions -O0", "_Z5limiti"): RECORDS,
-    ("device functions -O0", "_Z5twicei"): RECORDS,
-    ("device functions -O3", "_Z5limiti"): RECORDS,
-    ("device functions -O3", "_Z5twicei"): RECORDS,
     ("select", "select.hip;__ockl_fprintf_append_string_n"): RECORDS,
     ("translation units", "_Z6sharedi"): RECORDS,
     ("translation units RDC", "_Z6sharedi"): RECORDS,
 }
 ONLY_DEVPROF |= {("select", name): RECORDS for name in DEVICE_LIBRARY}
+ONLY_DEVPROF |= {
+    (f"several {level}", f"_ZN{function}Ei"): RECORDS
+    for level in ("-O0", "-O1")
+    for function in ("26drain_device_functions_hip5limit", "26drain_device_functions_hip5twice", "20formats_coverage_hip4cold")
+}
 ONLY_LLVM = {}
 
 tests, devprof, *compiler = sys.argv[1:]
@@ -68,10 +68,14 @@ def report_mismatch(text):
 
 def objects(program):
     """Compiles a program's sources into its own directory."""
-    name, test, files, flags = program
+    name, sources, files, flags = program
     directory = os.path.abspath(name.replace(" ", "_"))
     os.makedirs(directory)
-    sources = [os.path.join(tests, test)]
+    sources = [os.path.join(tests, source) for source in sources]
+    if len(sources) > 1:
+        with open(os.path.join(directory, "several.hip"), "w") as file:
+            file.write(combined([(os.path.relpath(source, tests), open(source).read()) for source in sources]))
+        sources = ["several.hip"]
     if files:
         subprocess.run(["split-file", sources[0], os.path.join(directory, "src")], check=True)
         sources = [os.path.join("src", file) for file in files]
@@ -92,6 +96,7 @@ def profile(program, kind, compiled, libraries):
     elif why:
         print(f"{name}: exits with {expected} with LLVM: {why}")
     files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx")]
+    print(f"{name}: {kind}'s files:", *map(os.path.basename, files))
     functions = counts.read("llvm-profdata", files) if files else []
     # IR-level names of local functions start with the source's path.
     return {name.rpartition("/")[2]: found for name, found in functions}

@@ -20,7 +20,7 @@
 // first runs, also gets into files that were first written before.
 // RUN: rm -f gfx1100*
 // RUN: %hip_cxx %device_pgo %exact -O2 %module -DMODULE %s -o module.hsaco
-// RUN: %hip_cxx -O2 -DHOST %s -o host
+// RUN: %hip_cxx -O2 --offload-host-only -DHOST -c %s -o host.o && %hip_cxx --hip-link host.o -o host
 // RUN: env DEVPROF_SNAPSHOT_MS=1 %preload ./host modules 2> modules.err
 // RUN: not grep ^devprof: modules.err
 // RUN: ls | grep -c profraw | FileCheck %s --check-prefix=ONE

@@ -4,17 +4,17 @@
 //
 // REQUIRES: debian, gfx1100
 // DEFINE: %{options} = -O2
-// DEFINE: %{compile} = %hip_cxx %pgo %flags -fgpu-rdc %{options} -I. -c
-// DEFINE: %{link} = %hip_cxx %pgo -fgpu-rdc %{options} --hip-link -o a %take_devprof %devprof_a
+// DEFINE: %{compile} = %hip_cxx %device_pgo %flags -fgpu-rdc %{options} -I. -c
+// DEFINE: %{link} = %hip_cxx %device_pgo -fgpu-rdc %{options} --hip-link -o a %take_devprof %devprof_a
 // DEFINE: %{run} = ./a && %counts gfx1100.default.profraw
+// DEFINE: %{objects} = "first.o second.pass.o" "second.pass.o first.o" "first.pass.o second.pass.o"
 // DEFINE: %{same} = rm -f *.o && %{compile} first.hip -o first.o && %{compile} second.hip -o second.o && \
 // DEFINE:     %{link} first.o second.o && %{run} > stock && FileCheck %s < stock && \
 // DEFINE:     %{compile} first.hip -o first.pass.o %keep_flags && %{compile} second.hip -o second.pass.o %keep_flags && \
-// DEFINE:     for objects in "first.pass.o second.o" "second.o first.pass.o" "first.o second.pass.o" "second.pass.o first.o" \
-// DEFINE:         "first.pass.o second.pass.o"; do \
-// DEFINE:         %{link} $objects && %{run} > mixed && diff stock mixed || exit 1; done
+// DEFINE:     for objects in %{objects}; do %{link} $objects && %{run} > mixed && diff stock mixed || exit 1; done
 // RUN: sh -euc '%{same}'
 // REDEFINE: %{options} = -O2 -fno-offload-lto
+// REDEFINE: %{objects} = "first.pass.o second.o" "second.o first.pass.o"
 // RUN: sh -euc '%{same}'
 //
 // Each of the files sets flags that the other one does not set, after it has set the flags next to them.

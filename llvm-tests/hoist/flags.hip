@@ -3,16 +3,16 @@
 //
 // REQUIRES: debian, gfx1100, sim, wave32
 // DEFINE: %{options} = -O2
-// DEFINE: %{build} = %hip_cxx %pgo %flags %{options} %s %take_devprof %devprof_a
+// DEFINE: %{build} = %hip_cxx %device_pgo %flags %{options} %s %take_devprof %devprof_a
 // DEFINE: %{run} = %ended %on_sim HSA_SIM_AGENTS=gfx1100 DEVPROF_SYNC_MS=1000 ./a
 // DEFINE: %{flags} = %counts gfx1100.default.profraw > all && FileCheck %s < all && grep -v traps all
 // DEFINE: %{same} = %{build} -o a && %{run} && %{flags} > stock && \
-// DEFINE:     %{build} -o a %keep_flags && %{run} && %{flags} > pass && diff stock pass && \
-// DEFINE:     %{build} -o a %keep_flags -Xclang -mllvm -Xclang -conditional-counter-update && %{run} && \
+// DEFINE:     %{build} -o a %keep_flags && %{run} && %{flags} > pass && diff stock pass
+// DEFINE: %{conditional} = %{build} -o a %keep_flags -Xclang -mllvm -Xclang -conditional-counter-update && %{run} && \
 // DEFINE:     %{flags} > both && diff stock both
-// RUN: %{same}
+// RUN: %{same} && %{conditional}
 // REDEFINE: %{options} = -O0
-// RUN: %{same}
+// RUN: %{same} && %{conditional}
 // REDEFINE: %{options} = -O3 -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64
 // RUN: %{same}
 //

@@ -4,11 +4,12 @@
 // REQUIRES: debian, wave32
 // DEFINE: %{level} = -O1
 // DEFINE: %{wave} =
-// DEFINE: %{same} = %hip_cxx %device_pgo %exact %{level} %{wave} %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > plain && \
-// DEFINE:     %hip_cxx %device_pgo %exact %{level} %{wave} %hoist %s -o b %take_devprof %devprof_a && ./b && %profraw gfx1100.default.profraw > hoisted && \
+// DEFINE: %{plain} = %hip_cxx %device_pgo %exact -O0 %{wave} %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > plain
+// DEFINE: %{same} = %hip_cxx %device_pgo %exact %{level} %{wave} %hoist %s -o b %take_devprof %devprof_a && ./b && %profraw gfx1100.default.profraw > hoisted && \
 // DEFINE:     diff plain hoisted
 //
-// RUN: %{same}
+// The counts of the program without the pass do not depend on the level, also if they are sampled.
+// RUN: %{plain} && %{same}
 // RUN: FileCheck %s < hoisted
 // REDEFINE: %{level} = -O2
 // RUN: %{same}
@@ -18,19 +19,19 @@
 // RUN: diff plain hoisted
 // REDEFINE: %{level} = -O3
 // REDEFINE: %{wave} = -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64
-// RUN: %{same}
-// REDEFINE: %{level} = -O0
-// RUN: %{same}
+// RUN: %{plain} && %{same}
 //
 // Sampled counts, and IR-level instrumentation.
 // DEFINE: %{counted} =
-// DEFINE: %{both} = %hip_cxx %{counted} -O2 %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > plain && \
+// DEFINE: %{both} = %hip_cxx %{counted} %{level} %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > plain && \
 // DEFINE:     %hip_cxx %{counted} -O2 %hoist %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > hoisted && \
 // DEFINE:     diff plain hoisted && grep -c "counters .*[1-9]" hoisted && \
 // DEFINE:     %hip_cxx %{counted} -O2 %hoist --cuda-device-only -S -emit-llvm %s -o - | grep -c "call .*@__devprof_instrument_sums"
 // REDEFINE: %{counted} = %device_pgo
+// REDEFINE: %{level} = -O0
 // RUN: %{both}
 // REDEFINE: %{counted} = -Xarch_device -fprofile-generate %exact
+// REDEFINE: %{level} = -O2
 // RUN: %{both}
 #include "check.h"
 

@@ -5,28 +5,45 @@
 #include <dlfcn.h>
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>
-#include <map>
-#include <mutex>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static AmdExtTable amd_ext;
 static CoreApiTable core;
-// Not destroyed, because HSA is shut down after this library's destructors.
-static std::mutex &lock = *new std::mutex;
-static std::map<uint64_t, int> &owners = *new std::map<uint64_t, int>;
+// The signals that exist, in lists by their handles. (The headers of std::map would take most of the time to compile this file.)
+struct Signal {
+    uint64_t handle;
+    int owner;
+    Signal *next;
+};
+static Signal *signals[1 << 12];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long made[2], destroyed[2];
+
+// The pointer to a signal, which is null if there is none.
+static Signal **find(uint64_t handle) {
+    Signal **at = &signals[handle * 0x9e3779b97f4a7c15 >> 52];
+    while (*at && (*at)->handle != handle)
+        at = &(*at)->next;
+    return at;
+}
 
 static void count(hsa_status_t status, hsa_signal_t signal, void *caller) {
     Dl_info from = {};
     dladdr(caller, &from);
     int owner = from.dli_fname && strstr(from.dli_fname, "libdevprof");
-    std::lock_guard<std::mutex> guard(lock);
-    if (status == HSA_STATUS_SUCCESS) {
-        owners[signal.handle] = owner;
-        made[owner]++;
-    }
+    if (status != HSA_STATUS_SUCCESS)
+        return;
+    pthread_mutex_lock(&lock);
+    Signal **found = find(signal.handle);
+    if (!*found)
+        *found = (Signal *)calloc(1, sizeof(Signal));
+    (*found)->handle = signal.handle;
+    (*found)->owner = owner;
+    made[owner]++;
+    pthread_mutex_unlock(&lock);
 }
 
 static hsa_status_t create(hsa_signal_value_t value, uint32_t consumer_count, const hsa_agent_t *consumers,
@@ -44,14 +61,14 @@ static hsa_status_t amd_create(hsa_signal_value_t value, uint32_t consumer_count
 }
 
 static hsa_status_t destroy(hsa_signal_t signal) {
-    {
-        std::lock_guard<std::mutex> guard(lock);
-        auto found = owners.find(signal.handle);
-        if (found != owners.end()) {
-            destroyed[found->second]++;
-            owners.erase(found);
-        }
+    pthread_mutex_lock(&lock);
+    Signal **found = find(signal.handle);
+    if (Signal *old = *found) {
+        destroyed[old->owner]++;
+        *found = old->next;
+        free(old);
     }
+    pthread_mutex_unlock(&lock);
     return core.hsa_signal_destroy_fn(signal);
 }
 
