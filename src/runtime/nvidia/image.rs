@@ -733,7 +733,8 @@ pub mod tests {
             .filter(|section| section.is_executable())
             .filter_map(|section| section.file_range())
             .collect();
-        let is_tested = |at: &usize| at % 61 == 0 || !code.iter().any(|code| code.contains(at));
+        let is_tested =
+            |at: &usize| at.is_multiple_of(61) || !code.iter().any(|code| code.contains(at));
         for length in (0..end).filter(is_tested) {
             assert!(read(&whole[..length], BASE).is_err(), "{length} bytes");
         }
