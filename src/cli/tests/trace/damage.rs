@@ -1,4 +1,4 @@
-//! Trace files that are damaged at every byte in several ways, and truncated in the header and in every record. The complete command line
+//! Trace files that are damaged at every byte that is used, in several ways, and truncated in the header and in every record. The complete command line
 //! runs in this process. Damage must be reported with its offset and change the exit status, and all other records must
 //! be exported.
 
@@ -42,6 +42,14 @@ impl Completed {
         let Completed { status, stderr, .. } = self;
         format!("{damage}, {command:?}, status {status}:\n{stderr}")
     }
+}
+
+/// The offsets of the used part of the header, of some bytes in the rest of its page, and of the records.
+fn used(file: &[u8]) -> impl Iterator<Item = usize> {
+    let unused = (COUNTERS + 128..HEADER_SIZE).step_by(101);
+    (0..COUNTERS + 128)
+        .chain(unused)
+        .chain(HEADER_SIZE..file.len())
 }
 
 type Command = &'static [&'static str];
@@ -219,7 +227,7 @@ fn each_damaged_byte_is_reported_with_its_offset_and_the_rest_is_exported() {
         let run = runs.run(command, &valid);
         assert_eq!((run.status, &*run.stderr), (0, ""), "{command:?}");
     }
-    for at in 0..valid.len() {
+    for at in used(&valid) {
         // Each of the file's bytes is damaged for one of the commands, its neighbours for others, with other damage.
         let n = at % FAST.len();
         let mut bytes = valid.clone();
@@ -233,9 +241,9 @@ fn each_damaged_byte_is_reported_with_its_offset_and_the_rest_is_exported() {
 fn damage_is_reported_when_exporting_to_a_database() {
     let mut runs = Runs::new("damage-db");
     let valid = small();
-    // Databases take longer, so only every tenth byte of the header and every eleventh of the records is tested.
+    // Databases take longer, so only every tenth byte of the header and one of each record is tested, each at another offset.
     let header = (0..COUNTERS + 128).step_by(10);
-    for at in header.chain((HEADER_SIZE..valid.len()).step_by(11)) {
+    for at in header.chain((HEADER_SIZE..valid.len()).step_by(RECORD_SIZE - 1)) {
         let mut bytes = valid.clone();
         bytes[at] ^= 0x40;
         check(&valid, at, DATABASE, &runs.run(DATABASE, &bytes));
@@ -259,9 +267,9 @@ fn any_value_in_a_valid_record_can_be_exported() {
     let valid = small();
     let header = 12..COUNTERS;
     for at in header.chain(HEADER_SIZE..valid.len()) {
-        // Every second command for a byte, and the others for the next one.
+        // Each command for one byte of each word, and for another one of the next word.
         let mut commands: Vec<_> = FAST.into_iter().enumerate().collect();
-        commands.retain(|(n, _)| n % 2 == at % 2);
+        commands.retain(|(n, _)| (n + at / 4) % 4 == at % 4);
         if at % 11 == 0 {
             commands.extend([(5, DATABASE), (6, COPIES), (7, MARKERS)]);
         }
@@ -291,12 +299,12 @@ fn truncation_is_reported_with_its_offset_and_the_rest_is_exported() {
     let mut runs = Runs::new("cut");
     let valid = small();
     let records = (valid.len() - HEADER_SIZE) / RECORD_SIZE;
-    // Readers distinguish the used part of the header, the rest of its page, and complete records.
-    let header = (0..COUNTERS + 128).chain((COUNTERS + 128..HEADER_SIZE).step_by(101));
-    let in_records = (HEADER_SIZE..valid.len()).filter(|length| {
-        [0, 1, RECORD_SIZE / 2, RECORD_SIZE - 1].contains(&(length % RECORD_SIZE))
+    // Readers distinguish complete records.
+    let lengths = used(&valid).filter(|&length| {
+        length < HEADER_SIZE
+            || [0, 1, RECORD_SIZE / 2, RECORD_SIZE - 1].contains(&(length % RECORD_SIZE))
     });
-    for (n, length) in header.chain(in_records).enumerate() {
+    for (n, length) in lengths.enumerate() {
         let command = FAST[n % FAST.len()];
         let run = runs.run(command, &valid[..length]);
         let what = run.describe(format!("{length} bytes"), command);

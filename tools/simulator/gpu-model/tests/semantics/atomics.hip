@@ -102,7 +102,13 @@ template <class T> std::vector<T> values(size_t n) {
     return list;
 }
 
-template <class T, int op, Space space> void test_op() {
+// The kernels of one operation. `shared` is null if the order of the operations matters.
+template <class T> struct Kernels {
+    void (*own)(T *cells, T *old, const T *values, const T *expected, int which);
+    void (*shared)(T *cell, const T *values);
+};
+
+template <class T> void test_op(int op, Space space, Kernels<T> kernels) {
     const char *const spaces[] = {"global", "LDS", "flat"};
     char name[60];
     std::snprintf(name, sizeof name, "%s of %zu bytes, %s", names[op], sizeof(T), spaces[space]);
@@ -112,7 +118,7 @@ template <class T, int op, Space space> void test_op() {
     for (size_t i = 0; i < n; i += 2)
         expected[i] = cells[i];
     T *device_cells = upload(cells), *old = upload(operands);
-    own_cells<op, space><<<4, threads>>>(device_cells, old, upload(operands), upload(expected), 1);
+    kernels.own<<<4, threads>>>(device_cells, old, upload(operands), upload(expected), 1);
     HIP(hipGetLastError());
     auto got_cells = download(device_cells, n), got_old = download(old, n);
     for (size_t i = 0; i < n; ++i) {
@@ -120,12 +126,11 @@ template <class T, int op, Space space> void test_op() {
         report.equal(i, variable, got_cells[i], cells[i], operands[i], expected[i]);
         report.equal(i, before, got_old[i], cells[i], operands[i], expected[i]);
     }
-    // Operations whose order does not matter.
-    if (op <= Max) {
+    if (kernels.shared) {
         size_t groups = space == Global ? 4 : 1;
         operands[1] = operands[0] == T(0) ? T(1) : T(0);
         T *cell = upload(std::vector<T>{cells[0]});
-        one_cell<op, space><<<groups, threads>>>(cell, upload(operands));
+        kernels.shared<<<groups, threads>>>(cell, upload(operands));
         T variable = cells[0], got = download(cell, 1)[0];
         for (size_t i = 0; i < groups * threads; ++i)
             simulate(op, variable, operands[i], T(0));
@@ -133,11 +138,20 @@ template <class T, int op, Space space> void test_op() {
     }
 }
 
+template <class T, int op, Space space> void test_space() {
+    Kernels<T> kernels{};
+    kernels.own = own_cells<op, space>;
+    if constexpr (op <= Max)
+        kernels.shared = one_cell<op, space>;
+    if constexpr (on_host)
+        test_op(op, space, kernels);
+}
+
 template <class T, int op> void test_spaces() {
     if constexpr (!is_float<T> || (op != And && op != Or && op != Xor)) {
-        test_op<T, op, Global>();
-        test_op<T, op, Lds>();
-        test_op<T, op, Either>();
+        test_space<T, op, Global>();
+        test_space<T, op, Lds>();
+        test_space<T, op, Either>();
     }
 }
 

@@ -33,51 +33,55 @@ template <class F, class A, class D> __global__ void multiply(F f, D *d, const A
 
 // One instruction. E: the type of the elements of A and B. R: of C and D.
 template <class E, class R, class A, class D, class F> void product(const char *name, int n, int k, int blocks, F f) {
-    int each = n * k * blocks / 64, results = n * n * blocks / 64, height = sizeof(R) == 8 ? 1 : 4;
-    static_assert(sizeof(A) % sizeof(E) == 0 && sizeof(D) % sizeof(R) == 0);
-    Report report(name);
-    if (each * sizeof(E) != sizeof(A) || results * sizeof(R) != sizeof(D)) {
-        report.differ(0, 0, 1);
-        return;
-    }
-    auto source = [&](int line, int kk, int block) {
-        return (line + n * (block + blocks * (kk / each))) * each + kk % each;
-    };
-    int together = std::max(64 * height / (n * n), 1), rows = 64 / n;
-    auto result = [&](int i, int j, int block) {
-        int lane = j + n * (block % together + together * (i / height % rows));
-        return lane * results + block * (n * n / 64) + i / (height * rows) * height + i % height;
-    };
-    std::vector<int> a(blocks * n * k), b(a), c(blocks * n * n);
-    for (auto *values : {&a, &b, &c})
-        for (int &value : *values)
-            value = int(next_random() % 9) - 4;
-    std::vector<A> fragments_a(64), fragments_b(64);
-    std::vector<D> fragments_c(64);
-    auto *in_a = reinterpret_cast<E *>(fragments_a.data()), *in_b = reinterpret_cast<E *>(fragments_b.data());
-    auto *in_c = reinterpret_cast<R *>(fragments_c.data());
-    for (int block = 0; block < blocks; ++block)
-        for (int i = 0; i < n; ++i) {
-            for (int kk = 0; kk < k; ++kk) {
-                in_a[source(i, kk, block)] = E(a[(block * n + i) * k + kk]);
-                in_b[source(i, kk, block)] = E(b[(block * n + i) * k + kk]);
-            }
-            for (int j = 0; j < n; ++j)
-                in_c[result(i, j, block)] = R(c[(block * n + i) * n + j]);
+    if constexpr (on_host) {
+        int each = n * k * blocks / 64, results = n * n * blocks / 64, height = sizeof(R) == 8 ? 1 : 4;
+        static_assert(sizeof(A) % sizeof(E) == 0 && sizeof(D) % sizeof(R) == 0);
+        Report report(name);
+        if (each * sizeof(E) != sizeof(A) || results * sizeof(R) != sizeof(D)) {
+            report.differ(0, 0, 1);
+            return;
         }
-    D *out = upload(std::vector<D>(64));
-    multiply<<<1, 64>>>(f, out, upload(fragments_a), upload(fragments_b), upload(fragments_c));
-    HIP(hipGetLastError());
-    auto got = download(out, 64);
-    auto *values = reinterpret_cast<R *>(got.data());
-    for (int block = 0; block < blocks; ++block)
-        for (int i = 0; i < n; ++i)
-            for (int j = 0; j < n; ++j) {
-                int sum = c[(block * n + i) * n + j];
-                for (int kk = 0; kk < k; ++kk)
-                    sum += a[(block * n + i) * k + kk] * b[(block * n + j) * k + kk];
-                report.equal((block * n + i) * n + j, R(sum), values[result(i, j, block)]);
+        auto source = [&](int line, int kk, int block) {
+            return (line + n * (block + blocks * (kk / each))) * each + kk % each;
+        };
+        int together = std::max(64 * height / (n * n), 1), rows = 64 / n;
+        auto result = [&](int i, int j, int block) {
+            int lane = j + n * (block % together + together * (i / height % rows));
+            return lane * results + block * (n * n / 64) + i / (height * rows) * height + i % height;
+        };
+        std::vector<int> a(blocks * n * k), b(a), c(blocks * n * n);
+        for (auto *values : {&a, &b, &c})
+            for (int &value : *values)
+                value = int(next_random() % 9) - 4;
+        std::vector<A> fragments_a(64), fragments_b(64);
+        std::vector<D> fragments_c(64);
+        auto *in_a = reinterpret_cast<E *>(fragments_a.data()), *in_b = reinterpret_cast<E *>(fragments_b.data());
+        auto *in_c = reinterpret_cast<R *>(fragments_c.data());
+        for (int block = 0; block < blocks; ++block)
+            for (int i = 0; i < n; ++i) {
+                for (int kk = 0; kk < k; ++kk) {
+                    in_a[source(i, kk, block)] = E(a[(block * n + i) * k + kk]);
+                    in_b[source(i, kk, block)] = E(b[(block * n + i) * k + kk]);
+                }
+                for (int j = 0; j < n; ++j)
+                    in_c[result(i, j, block)] = R(c[(block * n + i) * n + j]);
             }
+        D *out = upload(std::vector<D>(64));
+        multiply<<<1, 64>>>(f, out, upload(fragments_a), upload(fragments_b), upload(fragments_c));
+        HIP(hipGetLastError());
+        auto got = download(out, 64);
+        auto *values = reinterpret_cast<R *>(got.data());
+        for (int block = 0; block < blocks; ++block)
+            for (int i = 0; i < n; ++i)
+                for (int j = 0; j < n; ++j) {
+                    int sum = c[(block * n + i) * n + j];
+                    for (int kk = 0; kk < k; ++kk)
+                        sum += a[(block * n + i) * k + kk] * b[(block * n + j) * k + kk];
+                    report.equal((block * n + i) * n + j, R(sum), values[result(i, j, block)]);
+                }
+    } else {
+        (void)&multiply<F, A, D>;
+    }
 }
 
 #ifdef __HIP_DEVICE_COMPILE__

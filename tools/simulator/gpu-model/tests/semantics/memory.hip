@@ -39,10 +39,10 @@ template <int N, Space space> __global__ void copies(uint8_t *to, const uint8_t 
     }
 }
 
-template <int N, Space space> void test_copy() {
+void test_copy(int n, Space space, void (*kernel)(uint8_t *to, const uint8_t *from, int shift)) {
     const char *const spaces[] = {"global", "LDS", "scratch", "flat"};
     char name[60];
-    std::snprintf(name, sizeof name, "copy of %d bytes, %s", N, spaces[space]);
+    std::snprintf(name, sizeof name, "copy of %d bytes, %s", n, spaces[space]);
     Report report(name);
     size_t lanes = 2 * threads;
     std::vector<uint8_t> from(lanes * stride), to(lanes * stride, 0xa5);
@@ -50,11 +50,11 @@ template <int N, Space space> void test_copy() {
         byte = uint8_t(next_random());
     uint8_t *device_from = upload(from), *device_to = upload(to);
     for (int shift : {0, 3}) {
-        copies<N, space><<<2, threads>>>(device_to, device_from, shift);
+        kernel<<<2, threads>>>(device_to, device_from, shift);
         for (size_t g = 0; g < lanes; ++g) {
-            std::memcpy(&to[g * stride + (g * 3 + shift) % 16], &from[g * stride + (g * 7 + shift) % 16], N);
+            std::memcpy(&to[g * stride + (g * 3 + shift) % 16], &from[g * stride + (g * 7 + shift) % 16], n);
             if (space == Scratch)
-                to[g * stride + stride - 1] = uint8_t((g * 5 + shift) % 16 + N);
+                to[g * stride + stride - 1] = uint8_t((g * 5 + shift) % 16 + n);
         }
     }
     auto got = download(device_to, to.size());
@@ -63,10 +63,10 @@ template <int N, Space space> void test_copy() {
 }
 
 template <int... N> void test_copies() {
-    (test_copy<N, Global>(), ...);
-    (test_copy<N, Lds>(), ...);
-    (test_copy<N, Scratch>(), ...);
-    (test_copy<N, Flat>(), ...);
+    (test_copy(N, Global, copies<N, Global>), ...);
+    (test_copy(N, Lds, copies<N, Lds>), ...);
+    (test_copy(N, Scratch, copies<N, Scratch>), ...);
+    (test_copy(N, Flat, copies<N, Flat>), ...);
 }
 
 // Aligned accesses by type: signed and unsigned bytes and halves are extended, vectors are one access.

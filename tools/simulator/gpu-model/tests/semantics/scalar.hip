@@ -1,7 +1,10 @@
 // Integer arithmetic on uniform values. clang uses scalar instructions, which have 32 and 64 bits.
 #include "integer.h"
 
-template <class R> requires std::is_integral_v<R> constexpr bool scalar<R> = true;
+template <> constexpr bool scalar<int32_t> = true;
+template <> constexpr bool scalar<uint32_t> = true;
+template <> constexpr bool scalar<int64_t> = true;
+template <> constexpr bool scalar<uint64_t> = true;
 
 int main(int argc, char **argv) {
     start(argc, argv);
