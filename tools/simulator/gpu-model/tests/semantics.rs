@@ -3,8 +3,8 @@
 //!
 //! - gfx1100: clang 23 compiles it at one or more of three optimization levels, for waves of 32 or 64 lanes. AMD's HIP and ROCr
 //!   run it on the model.
-//! - gfx90a (clang 22) and gfx942 (clang 23), with or without optimization. ROCr's model mode does not start these GPUs, so the
-//!   program uses `semantics/hip-on-hsa.cpp` instead of AMD's HIP, on tools/simulator/hsa-sim, which runs the model.
+//! - gfx90a and gfx942: clang 22 or 23 compiles it with or without optimization. ROCr's model mode does not start these GPUs, so
+//!   the program uses `semantics/hip-on-hsa.cpp` instead of AMD's HIP, on tools/simulator/hsa-sim, which runs the model.
 //!
 //! Nearly all of the time is clang's. So the host code of a program is compiled once, without optimization, or once per target
 //! if it depends on that, `semantics/check.h` is a precompiled header, and no program has all variants ([`PROGRAMS`]).
@@ -268,9 +268,9 @@ const GFX11_O0: Variant = Variant::new("gfx1100", "clang++-23", "-O0", 64);
 const GFX11_O1: Variant = Variant::new("gfx1100", "clang++-23", "-O1", 32);
 const GFX11_O3: Variant = Variant::new("gfx1100", "clang++-23", "-O3", 64);
 const GFX90A_O0: Variant = Variant::new("gfx90a", "clang++-22", "-O0", 64);
-const GFX90A_O3: Variant = Variant::new("gfx90a", "clang++-22", "-O3", 64);
+const GFX90A_O3: Variant = Variant::new("gfx90a", "clang++-23", "-O3", 64);
 const GFX942_O0: Variant = Variant::new("gfx942", "clang++-23", "-O0", 64);
-const GFX942_O3: Variant = Variant::new("gfx942", "clang++-23", "-O3", 64);
+const GFX942_O3: Variant = Variant::new("gfx942", "clang++-22", "-O3", 64);
 
 /// The name of a test, its program, and its variants: those whose machine code has instructions, not only encodings of them, that no
 /// other one has, or other stack frames, or another wave size where it matters. gfx90a and gfx942 execute only accesses to memory,
