@@ -1,5 +1,5 @@
-//! Trace files that are damaged at every byte that is used, in several ways, and truncated in the header and in every record. The complete command line
-//! runs in this process. Damage must be reported with its offset and change the exit status, and all other records must
+//! Trace files that are damaged at every used byte in several ways, and truncated in the header and in every record. The complete
+//! command line runs in this process. Damage must be reported with its offset and change the exit status, and all other records must
 //! be exported.
 
 use crate::files::*;
