@@ -157,13 +157,12 @@ plain_hip_cxx = hip_cxx + hip
 hip_headers = hip_headers22 = gfx1201_headers = cuda_headers = ""
 if "gpu" not in lit_config.params and not host:
     sides = {"-Xarch_host": "--offload-host-only -c", f"-Xarch_{arch}": "--offload-device-only -c"}
-    hip_headers, hip_headers22 = (
-        precompiled(compiler, device_libs + hip + " -x hip", "/usr/include/hip/hip_runtime.h", sides) for compiler in ("clang++-23", "clang++-22")
-    )
+    hip_header = device_libs + hip + " -x hip", "/usr/include/hip/hip_runtime.h"
+    hip_headers, hip_headers22 = (precompiled(compiler, *hip_header, sides) for compiler in ("clang++-23", "clang++-22"))
     hip_cxx += hip_headers
     if arch == "gfx1100":
         sides = {"-Xarch_gfx1201": "--no-offload-arch=gfx1100 --offload-arch=gfx1201 --offload-device-only -c"}
-        gfx1201_headers = precompiled("clang++-23", device_libs + hip + " -x hip", "/usr/include/hip/hip_runtime.h", sides)
+        gfx1201_headers = precompiled("clang++-23", *hip_header, sides)
     if "cuda" in lit_config.params:
         cuda = lit_config.params["cuda"]
         sides = {"-Xarch_host": "--offload-host-only -c", "-Xarch_sm_90": "--offload-device-only -S"}
