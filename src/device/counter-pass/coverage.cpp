@@ -1619,6 +1619,8 @@ public:
         Decisions.finish();
         for (Marked &Each : All)
             Each.Call->eraseFromParent();
+        for (CallInst *Each : Extra)
+            Each->eraseFromParent();
     }
 
 private:
@@ -1627,6 +1629,7 @@ private:
     DominatorTree Dominators;
     LoopInfo Loops;
     SmallVector<Marked> All;
+    SmallVector<CallInst *> Extra; // where conditions are joined
     DecisionsOf Decisions;
     // Loops that may wait, and instructions before which flags are written because the wave may wait there.
     SmallVector<Loop *> Waiting;
@@ -1686,6 +1689,11 @@ private:
                 continue;
             IRBuilder<> Here(Compare);
             Value *Opposite = Here.CreateCmp(Compare->getInversePredicate(), Compare->getOperand(0), Compare->getOperand(1));
+            for (User *Each : make_early_inc_range(Compare->users()))
+                if (match(Each, m_Not(m_Specific(Compare)))) {
+                    Each->replaceAllUsesWith(Opposite);
+                    cast<Instruction>(Each)->eraseFromParent();
+                }
             Compare->replaceAllUsesWith(Here.CreateNot(Opposite));
             Compare->eraseFromParent();
             Branch->setCondition(Opposite);
@@ -1837,8 +1845,10 @@ private:
         });
         std::deque<Marked> Added;
         bool Joins = Waits.empty() && F.getParent()->getTargetTriple().isAMDGCN();
-        if (Joins)
+        if (Joins) {
             moveInFrontOfBranches(AtEnd, AtMark, Added);
+            moveCopiesInFrontOfBranches(AtEnd, AtMark, Added);
+        }
         SetTogether Others = joined(Always, AtEnd, AtMark);
         if (Joins)
             joinConditions(AtMark, Added);
@@ -1913,7 +1923,8 @@ private:
             addStringMetadataToLoop(L, "llvm.loop.peeled.count", Most);
     }
 
-    // If one of the two blocks behind a branch has a mark in front of the branch, the flags of the other one are set there, too.
+    // If one of the two blocks behind a branch has a mark in front of the branch, or a mark there depends on the branch's condition, too, the
+    // flags of the other block are set there: half of a select costs as much as all of it.
     void moveInFrontOfBranches(FlagsAt &AtEnd, SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
         for (Group &Each : AtMark) {
             BasicBlock *Block = Each.back()->Call->getParent();
@@ -1928,7 +1939,10 @@ private:
                     continue;
                 Value *Condition = Branch->getCondition();
                 bool IsOther = any_of(Each, [&](const Marked *Mark) {
-                    return Mark->Condition && (N == 0 ? areOpposite(Mark->Condition, Condition) : Mark->Condition == Condition);
+                    Value *Of = Mark->Condition, *First;
+                    if (Of && match(Of, m_LogicalAnd(m_Value(First), m_Value())))
+                        return First == Condition || areOpposite(First, Condition);
+                    return Of && (N == 0 ? areOpposite(Of, Condition) : Of == Condition);
                 });
                 if (!IsOther)
                     continue;
@@ -1945,21 +1959,17 @@ private:
         AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
     }
 
-    // The conditions of a flag in blocks that the same lanes enter one after the other are joined, one by one.
-    void joinConditions(SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
+    // Of some blocks, those that the same lanes enter one after the other.
+    std::vector<SmallVector<BasicBlock *>> runs(const SmallPtrSetImpl<BasicBlock *> &Blocks) {
         PostDominatorTree PostDominators(F);
-        DenseMap<BasicBlock *, Group *> GroupIn;
-        for (Group &Each : AtMark)
-            GroupIn[Each.back()->Call->getParent()] = &Each;
         DenseMap<BasicBlock *, unsigned> RunOf;
-        std::vector<SmallVector<Group *>> Runs;
+        std::vector<SmallVector<BasicBlock *>> Runs;
         for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
             BasicBlock *Block = Node->getBlock();
-            Group *Of = GroupIn.lookup(Block);
-            if (!Of)
+            if (!Blocks.contains(Block))
                 continue;
             DomTreeNode *Up = Node->getIDom();
-            while (Up && !(GroupIn.contains(Up->getBlock()) && Loops.getLoopFor(Up->getBlock()) == Loops.getLoopFor(Block) &&
+            while (Up && !(Blocks.contains(Up->getBlock()) && Loops.getLoopFor(Up->getBlock()) == Loops.getLoopFor(Block) &&
                            PostDominators.dominates(Block, Up->getBlock())))
                 Up = Up->getIDom();
             if (Up && !isRepeatedWithout(Up->getBlock(), Block)) {
@@ -1968,10 +1978,78 @@ private:
                 RunOf[Block] = Runs.size();
                 Runs.emplace_back();
             }
-            Runs[RunOf[Block]].push_back(Of);
+            Runs[RunOf[Block]].push_back(Block);
         }
-        for (auto &Run : Runs)
-            joinConditions(Run, Added);
+        return Runs;
+    }
+
+    // Copies of a block behind a branch, in an unrolled loop: their flags are set in front of the branches, where the conditions are
+    // joined.
+    void moveCopiesInFrontOfBranches(FlagsAt &AtEnd, SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
+        SmallPtrSet<BasicBlock *, 16> Branches;
+        for (auto &[Behind, Flags] : AtEnd) {
+            BasicBlock *Block = Behind->getSinglePredecessor();
+            auto *Branch = Block ? dyn_cast<CondBrInst>(Block->getTerminator()) : nullptr;
+            if (Branch && Branch->getSuccessor(0) != Branch->getSuccessor(1) && Loops.getLoopFor(Block) == Loops.getLoopFor(Behind))
+                Branches.insert(Block);
+        }
+        DenseMap<BasicBlock *, size_t> GroupIn;
+        for (auto [N, Each] : enumerate(AtMark))
+            GroupIn[Each.back()->Call->getParent()] = N;
+        for (auto &Run : runs(Branches)) {
+            DenseMap<Flag, unsigned> Copies;
+            auto ForEach = [&](function_ref<void(BasicBlock *, unsigned, SmallVector<Flag> &)> Do) {
+                for (BasicBlock *Block : Run)
+                    for (unsigned N : {0, 1})
+                        if (BasicBlock *Behind = Block->getTerminator()->getSuccessor(N); Behind->getSinglePredecessor())
+                            if (auto Found = AtEnd.find(Behind); Found != AtEnd.end())
+                                Do(Block, N, Found->second);
+            };
+            ForEach([&](BasicBlock *, unsigned, SmallVector<Flag> &Flags) {
+                for (const Flag &Each : Flags)
+                    ++Copies[Each];
+            });
+            ForEach([&](BasicBlock *Block, unsigned N, SmallVector<Flag> &Flags) {
+                erase_if(Flags, [&](const Flag &Of) {
+                    if (Copies[Of] < MinJoined)
+                        return false;
+                    auto *Branch = cast<CondBrInst>(Block->getTerminator());
+                    auto [Found, IsNew] = GroupIn.try_emplace(Block, AtMark.size());
+                    IRBuilder<> Here(Branch);
+                    CallInst *Call;
+                    if (IsNew) {
+                        Call = createMark(Here, Mark, {Of.first, Here.getTrue()});
+                        Extra.push_back(Call);
+                        AtMark.emplace_back();
+                    } else {
+                        Call = AtMark[Found->second].back()->Call;
+                        Call->moveBefore(Branch->getIterator());
+                    }
+                    Value *Condition = Branch->getCondition();
+                    Added.push_back({Of, N ? IRBuilder<>(Call).CreateNot(Condition) : Condition, Call, Block});
+                    AtMark[Found->second].push_back(&Added.back());
+                    return true;
+                });
+            });
+        }
+        AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
+    }
+
+    // The conditions of a flag in blocks that the same lanes enter one after the other are joined, one by one.
+    void joinConditions(SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
+        DenseMap<BasicBlock *, Group *> GroupIn;
+        SmallPtrSet<BasicBlock *, 16> Blocks;
+        for (Group &Each : AtMark) {
+            BasicBlock *Block = Each.back()->Call->getParent();
+            GroupIn[Block] = &Each;
+            Blocks.insert(Block);
+        }
+        for (auto &Run : runs(Blocks)) {
+            SmallVector<Group *> Groups;
+            for (BasicBlock *Block : Run)
+                Groups.push_back(GroupIn[Block]);
+            joinConditions(Groups, Added);
+        }
         erase_if(AtMark, [](const Group &Each) { return Each.empty(); });
     }
 
@@ -2016,8 +2094,7 @@ private:
                 if (BasicBlock *Last = std::exchange(Block, Mark->Call->getParent()); Last && Last != Block)
                     for (auto &[Outer, Each] : Chains)
                         for (Value *Of : {Each.Or, Each.And})
-                            if (isa_and_nonnull<BinaryOperator>(Of) && cast<Instruction>(Of)->getParent() == Last)
-                                keepIn(*Last, Of);
+                            keepIn(*Last, Of);
                 IRBuilder<> Here(Mark->Call);
                 Value *Condition = Mark->Condition, *Outer = OuterOf(Condition);
                 if (!Outer || Outers[Outer] < MinJoined)
@@ -2050,6 +2127,7 @@ private:
                     Any = Here.CreateLogicalAnd(Outer, Any);
                 Or = Or ? Here.CreateOr(Or, Any) : Any;
             }
+            keepIn(*Block, Or);
             Added.push_back({Of, Or, End[In], Block});
             In->push_back(&Added.back());
         }
@@ -2057,8 +2135,13 @@ private:
             erase_if(*Each, [&](const Marked *Mark) { return Joined.contains(Mark); });
     }
 
-    // Without this, LLVM would move what joins conditions to the last block, and each condition would need a register until then.
+    // Without this, LLVM would move what joins conditions to the block that uses the result, and each condition, or what it compares,
+    // would need a register until then.
     void keepIn(BasicBlock &Block, Value *Joined) {
+        auto *Operation = dyn_cast_or_null<BinaryOperator>(Joined);
+        if (!Operation || Operation->getParent() != &Block ||
+            any_of(Operation->users(), [&](User *Each) { return isa<IntrinsicInst>(Each) && cast<Instruction>(Each)->getParent() == &Block; }))
+            return;
         IRBuilder<>(Block.getTerminator()).CreateIntrinsic(Type::getVoidTy(F.getContext()), Intrinsic::fake_use, {Joined});
     }
 
@@ -2453,8 +2536,8 @@ private:
 };
 
 struct KeepFlags : PassInfoMixin<KeepFlags> {
-    bool IsLast;
-    explicit KeepFlags(bool IsLast) : IsLast(IsLast) {}
+    bool IsLast, IsOptimizedAgain; // when files are linked
+    KeepFlags(bool IsLast, ThinOrFullLTOPhase Phase) : IsLast(IsLast), IsOptimizedAgain(Phase == ThinOrFullLTOPhase::FullLTOPreLink) {}
 
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &Analyses) {
         // IR-level instrumentation is lowered late. What this pass itself has stored is not marked again.
@@ -2481,6 +2564,10 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
             if (IsLast)
                 simplify(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
         }
+        if (IsLast && IsOptimizedAgain && M.getTargetTriple().isAMDGCN())
+            for (Function &F : M)
+                if (!F.isDeclaration())
+                    doNotUnroll(F);
         if (IsLast && Declared) {
             for (User *Each : make_early_inc_range(Declared->users()))
                 storeAt(*cast<CallInst>(Each));
@@ -2505,7 +2592,7 @@ private:
     }
 
     // Branches that only marks kept become selects. LLVM does it in functions whose flags are kept early.
-    static void simplify(Function &F, FunctionAnalysisManager &Analyses) {
+    void simplify(Function &F, FunctionAnalysisManager &Analyses) const {
         Analyses.invalidate(F, PreservedAnalyses::none());
         Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
         // What keepIn inserted in blocks that are now one with the next block.
@@ -2517,7 +2604,25 @@ private:
                 else if (!IsLast)
                     I.eraseFromParent();
         }
-        Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
+        if (!IsOptimizedAgain)
+            Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
+    }
+
+    // LLVM has unrolled what it unrolls without flags. Now each choice between flags would let it unroll larger loops. An array that a
+    // loop indexes must still be taken apart, if marks kept LLVM from it.
+    static void doNotUnroll(Function &F) {
+        DominatorTree Dominators(F);
+        LoopInfo Loops(Dominators);
+        auto Indexes = [](Instruction &I) {
+            if (isa<ExtractElementInst, InsertElementInst>(I))
+                return !isa<Constant>(I.getOperand(I.getNumOperands() - 1));
+            const Value *Pointer = getLoadStorePointerOperand(&I);
+            return Pointer && isa<AllocaInst>(getUnderlyingObject(Pointer));
+        };
+        for (Loop *Each : Loops.getLoopsInPreorder())
+            if (hasUnrollTransformation(Each) == TM_Unspecified &&
+                none_of(Each->blocks(), [&](BasicBlock *Block) { return any_of(*Block, Indexes); }))
+                addStringMetadataToLoop(Each, "llvm.loop.unroll.disable", 1);
     }
 
     // Flags are in other memory than what marks access.
@@ -2579,8 +2684,8 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                     [](FunctionPassManager &Passes, OptimizationLevel) { Passes.addPass(MoveMarks()); });
                 // After functions are inlined. Loops are unrolled between the two.
                 Builder.registerOptimizerEarlyEPCallback(
-                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(KeepFlags(false)); });
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase Phase) { Passes.addPass(KeepFlags(false, Phase)); });
                 Builder.registerOptimizerLastEPCallback(
-                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(KeepFlags(true)); });
+                    [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase Phase) { Passes.addPass(KeepFlags(true, Phase)); });
             }};
 }
