@@ -14,8 +14,8 @@
 // CHECK: name gfx1100
 // CHECK: kernel branch.kd
 // CHECK: variable __llvm_profile_sections of 56 bytes
-// CHECK: during the iteration: 0 destroyed
-// CHECK: after it: 1 destroyed
+// CHECK: during the iteration: 0 done
+// CHECK: after it: 5 done
 #include "hsa.h"
 #include <pthread.h>
 
@@ -155,21 +155,55 @@ static hsa_status_t executable_handle(hsa_executable_t executable, void *data) {
     return HSA_STATUS_SUCCESS;
 }
 
-static hsa_executable_t destroyed;
+// What other threads do during an iteration.
+static hsa_executable_t destroyed, frozen;
+static void *queried;
 static int done;
 
 static void *destroy(void *unused) {
     CHECK(hsa_executable_destroy(destroyed));
-    __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);
     return unused;
 }
 
-// Called for the first executable. Meanwhile, another thread destroys another executable.
-static hsa_status_t destroy_meanwhile(hsa_executable_t executable, void *data) {
+static void *freeze(void *unused) {
+    CHECK(hsa_executable_freeze(frozen, NULL));
+    __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+static void *query_executable(void *unused) {
+    hsa_executable_t found;
+    CHECK(loader.hsa_ven_amd_loader_query_executable(queried, &found));
+    __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+static void *query_host_address(void *unused) {
+    const void *found;
+    CHECK(loader.hsa_ven_amd_loader_query_host_address(queried, &found));
+    __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+static void *create(void *unused) {
+    hsa_executable_t created;
+    CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &created));
+    __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+// hsa_ven_amd_loader_query_segment_descriptors waits, too, but in ROCr 7.2.4 it is not safe if others create executables.
+enum { OTHERS = 5 };
+static void *(*const others[OTHERS])(void *) = {destroy, freeze, query_executable, query_host_address, create};
+
+// Called for the first executable.
+static hsa_status_t start_others(hsa_executable_t executable, void *data) {
     (void)executable;
-    pthread_create(data, NULL, destroy, NULL);
+    for (int n = 0; n < OTHERS; n++)
+        pthread_create((pthread_t *)data + n, NULL, others[n], NULL);
     usleep(100 * 1000);
-    printf("during the iteration: %d destroyed\n", __atomic_load_n(&done, __ATOMIC_ACQUIRE));
+    printf("during the iteration: %d done\n", __atomic_load_n(&done, __ATOMIC_ACQUIRE));
     return HSA_STATUS_INFO_BREAK;
 }
 
@@ -252,11 +286,14 @@ int main(int argc, char **argv) {
     hsa_executable_t third;
     CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &third));
     STATUS(hsa_executable_load_agent_code_object(third, gpu, reader, NULL, NULL));
-    pthread_t thread;
+    pthread_t threads[OTHERS];
     destroyed = second;
-    STATUS(loader.hsa_ven_amd_loader_iterate_executables(destroy_meanwhile, &thread));
-    pthread_join(thread, NULL);
-    printf("after it: %d destroyed\n", done);
+    frozen = third;
+    queried = (void *)symbol_u64(executable, "__profc_branch", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
+    STATUS(loader.hsa_ven_amd_loader_iterate_executables(start_others, threads));
+    for (int n = 0; n < OTHERS; n++)
+        pthread_join(threads[n], NULL);
+    printf("after it: %d done\n", done);
     CHECK(hsa_executable_destroy(executable));
     executables = 0;
     CHECK(loader.hsa_ven_amd_loader_iterate_executables(executable_handle, &executables));

@@ -107,6 +107,10 @@ impl Runtime for Hsa {
         query::segments(self.api)
     }
 
+    fn with_segments(&self, work: &mut dyn FnMut(Segments)) -> Result<(), Error> {
+        query::with_segments(self.api, work)
+    }
+
     fn segments_of(&self, executable: ExecutableId) -> Result<Vec<Segment>, Error> {
         query::segments_of(self.api, ExecutableHandle(executable.hsa_handle()))
     }

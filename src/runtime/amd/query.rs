@@ -3,7 +3,10 @@
 use super::api::{Api, check, failed};
 use crate::gpu::runtime::*;
 use crate::gpu::traced::{Kernel, Registers};
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::sync::Busy;
 use hsa_abi::*;
+use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use zerocopy::FromZeros;
 
@@ -117,32 +120,78 @@ pub fn string(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
+thread_local! {
+    static IS_ITERATING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread iterates over the executables, so that it must not call HIP: see [`each_executable`].
+pub fn is_iterating() -> bool {
+    IS_ITERATING.get()
+}
+
+/// Calls `visit` with each executable. Until this returns, no executable is created, frozen or destroyed: ROCr holds its loader's
+/// lock (`AmdHsaCodeLoader::IterateExecutables` in executable.cpp). `visit` must not call functions that take this lock, or HIP:
+/// it may load code, or wait for a thread that does. HSA's copies, signals, memory pools and the symbols of an executable do not
+/// take it.
+fn each_executable(api: &Api, visit: &mut dyn FnMut(ExecutableHandle)) -> Result<(), Error> {
+    unsafe extern "C" fn call(executable: ExecutableHandle, data: *mut c_void) -> Status {
+        // SAFETY: `data` is the closure of `each_executable`, and nothing else uses it during the call.
+        let visit = unsafe { &mut *data.cast::<&mut dyn FnMut(ExecutableHandle)>() };
+        guarded(Cost::Counters, (), || visit(executable));
+        Status::SUCCESS
+    }
+    let _iterating = Busy::begin(&IS_ITERATING);
+    let mut visit = visit;
+    // SAFETY: `call` gets the pointer passed here.
+    let status = unsafe { (api.loader()?.iterate_executables)(call, (&raw mut visit).cast()) };
+    check("hsa_ven_amd_loader_iterate_executables", status)
+}
+
 /// The segments of all frozen executables, one for each code object.
 ///
 /// `hsa_ven_amd_loader_query_segment_descriptors` is not used: in ROCr 7.2.4 it aborts the process (an assertion in
 /// `ExecutableImpl::QuerySegmentDescriptors`) if another thread has created an executable without a code object.
 pub fn segments(api: &Api) -> Result<Segments, Error> {
-    struct Search<'a> {
-        api: &'a Api,
-        segments: Segments,
-    }
-    unsafe extern "C" fn visit(executable: ExecutableHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the search of `segments`, and nothing else uses it during the call.
-        let Search { api, segments } = unsafe { &mut *data.cast::<Search>() };
-        // No executable is destroyed during the iteration (hsa_ven_amd_loader.h).
-        match segments_of(api, executable) {
-            Ok(found) => segments.found.extend(found),
-            Err(error) => segments
-                .failed
-                .push((ExecutableId::Hsa(executable.0), error)),
+    let mut segments = Segments::default();
+    each_executable(api, &mut |executable| add(api, executable, &mut segments))?;
+    Ok(segments)
+}
+
+/// See [`Runtime::with_segments`]. Calls `work` during the visit of the last executable. Which one that is, only an earlier
+/// iteration can tell. If there are fewer now, `work` was not called, and the next iteration expects only as many, so there is an
+/// end. If there are more now, the new ones are left out.
+pub fn with_segments(api: &Api, work: &mut dyn FnMut(Segments)) -> Result<(), Error> {
+    let mut expected = 0;
+    loop {
+        let (mut segments, mut count) = (Segments::default(), 0);
+        each_executable(api, &mut |executable| {
+            count += 1;
+            if count <= expected {
+                add(api, executable, &mut segments);
+            }
+            if count == expected {
+                work(std::mem::take(&mut segments));
+            }
+        })?;
+        if count == 0 {
+            work(segments);
+            return Ok(());
         }
-        Status::SUCCESS
+        if (1..=count).contains(&expected) {
+            return Ok(());
+        }
+        expected = count;
     }
-    let segments = Segments::default();
-    let mut search = Search { api, segments };
-    // SAFETY: `visit` gets the pointer passed here.
-    let status = unsafe { (api.loader()?.iterate_executables)(visit, (&raw mut search).cast()) };
-    check("hsa_ven_amd_loader_iterate_executables", status).map(|()| search.segments)
+}
+
+/// Adds the segments of an executable.
+fn add(api: &Api, executable: ExecutableHandle, segments: &mut Segments) {
+    match segments_of(api, executable) {
+        Ok(found) => segments.found.extend(found),
+        Err(error) => segments
+            .failed
+            .push((ExecutableId::Hsa(executable.0), error)),
+    }
 }
 
 /// The segments of an executable. Empty if it is not frozen.

@@ -1,6 +1,7 @@
 //! Copies from and to device memory. Each agent has a pinned staging buffer and a few signals, which are created on first
 //! use and kept for later drains. Copies are asynchronous, in batches. If the buffer cannot grow, the pieces are smaller. If
-//! pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
+//! pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time (`hipMemcpy` not
+//! during an iteration over the executables).
 //!
 //! The GPU's copy engines copy. If they do not complete a read in half of its time limit, a kernel of ROCr copies the same
 //! again, into another buffer, and kernels copy until the engines have completed all earlier requests. A write is not
@@ -10,7 +11,7 @@
 //! bypass the GPU's caches.
 
 use super::api::{Api, check, failed};
-use super::{hip, pools};
+use super::{hip, pools, query};
 use crate::gpu::runtime::{Error, Take};
 use hsa_abi::*;
 use std::ffi::c_void;
@@ -245,9 +246,12 @@ impl Staging {
         ranges: &[(Range<u64>, u8)],
         limit: Duration,
     ) -> Result<Vec<bool>, Error> {
-        let mut values: Vec<u8> = ranges.iter().map(|(_, byte)| *byte).collect();
-        values.sort_unstable();
-        values.dedup();
+        let mut values: Vec<u8> = Vec::new();
+        for (_, byte) in ranges {
+            if !values.contains(byte) {
+                values.push(*byte);
+            }
+        }
         let longest = ranges.iter().map(|(range, _)| length(range)).max();
         let longest = longest.unwrap_or(0).next_multiple_of(LINE);
         let mut filled = vec![false; ranges.len()];
@@ -267,7 +271,8 @@ impl Staging {
         let mut copies = Vec::new();
         let mut owners = Vec::new();
         for (n, (range, byte)) in ranges.iter().enumerate() {
-            let from = area * values.binary_search(byte).unwrap_or(0);
+            let from = values.iter().position(|value| value == byte);
+            let from = area * from.unwrap_or(0);
             for start in range.clone().step_by(area) {
                 owners.push(n);
                 copies.push(DeviceCopy {
@@ -305,15 +310,19 @@ impl Staging {
         // SAFETY: `to` has `size` bytes, and the piece is in memory that is allocated on the agent.
         let status =
             unsafe { (self.api.hsa_memory_copy)(to.cast(), piece.start as *const c_void, size) };
-        // SAFETY: as above.
-        let is_copied = status == Status::SUCCESS
-            || unsafe { hip::copy_to_host(to.cast(), piece.start as *const c_void, size) };
-        if is_copied {
-            Ok(&self.heap[..size])
-        } else {
-            let all = "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy";
-            Err(failed(all, status))
+        if status == Status::SUCCESS {
+            return Ok(&self.heap[..size]);
         }
+        if query::is_iterating() {
+            let both = "hsa_amd_memory_async_copy and hsa_memory_copy";
+            return Err(failed(both, status));
+        }
+        // SAFETY: as above.
+        if unsafe { hip::copy_to_host(to.cast(), piece.start as *const c_void, size) } {
+            return Ok(&self.heap[..size]);
+        }
+        let all = "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy";
+        Err(failed(all, status))
     }
 
     /// A buffer that is not pinned, of `size` bytes with the value `byte`.

@@ -3,7 +3,7 @@
 use super::code_object::{self, Object};
 use super::copy::Device;
 use super::discover::{self, CodeObject, LoadedOn};
-use super::kind::{DrainKind, Executables};
+use super::kind::Executables;
 use crate::gpu::runtime::{Agent, AgentId, Agents, Error, ExecutableId, IdMap, IdSet, Runtime};
 use crate::support::diagnostics::Outcome;
 use std::time::Duration;
@@ -59,35 +59,26 @@ impl Cache {
         })
     }
 
-    /// Reads the code objects that a drain of this kind is for and that are not in the cache.
+    /// Discards code objects that are not in the list of all loaded ones.
+    pub fn discard_unloaded(&mut self, loaded: &[CodeObject]) {
+        let existing: IdSet<_> = loaded.iter().map(|code| code.executable).collect();
+        self.0.retain(|executable, _| existing.contains(executable));
+    }
+
+    /// Reads the code objects of the list that are not in the cache.
     pub fn update(
         &mut self,
+        mut loaded: Vec<CodeObject>,
         runtime: &dyn Runtime,
         agents: &Agents,
-        executables: Executables,
-        kind: DrainKind,
         limit: Duration,
         outcome: &mut Outcome,
-    ) -> Result<Discovered, Error> {
-        let only = kind.executable();
-        let (mut loaded, unread) = discover::loaded(runtime, agents, only)?;
-        loaded.retain(|code| {
-            !executables.destroying.contains(&code.executable)
-                && (kind != DrainKind::Snapshot || executables.is_observed(code.executable))
-        });
-        let mut failed = unread.len();
-        for unread in unread {
-            outcome.lose(unread);
-        }
+    ) -> Discovered {
         let location = |code: &CodeObject| LoadedOn {
             executable: code.executable,
             agent: agents.gpus[code.agent].id,
         };
         let locations: Vec<LoadedOn> = loaded.iter().map(location).collect();
-        if only.is_none() {
-            let existing: IdSet<_> = locations.iter().map(|at| at.executable).collect();
-            self.0.retain(|executable, _| existing.contains(executable));
-        }
         loaded.retain(|code| {
             let known = self.get(location(code));
             known.is_none_or(|object| object.code.segments != code.segments)
@@ -97,7 +88,7 @@ impl Cache {
             self.insert(location(code), Object::without_tables(code.clone()));
         }
         let (found, unread) = discover::with_tables(runtime, &agents.gpus, loaded);
-        failed += unread.len();
+        let failed = unread.len();
         for unread in unread {
             self.remove(unread.executable);
             outcome.lose(unread);
@@ -131,10 +122,10 @@ impl Cache {
                 }
             }
         }
-        Ok(Discovered {
+        Discovered {
             loaded: locations,
             failed,
-        })
+        }
     }
 }
 

@@ -320,10 +320,10 @@ fn deduplicate(mut all: Vec<Bounds>) -> Vec<Bounds> {
             continue;
         }
         kept.retain(|other| !contains(&bounds, other));
-        kept.push(bounds);
+        // The order of HSA's symbols is not specified. A sort would make the archive larger.
+        let at = kept.partition_point(|other| other.data.start < bounds.data.start);
+        kept.insert(at, bounds);
     }
-    // The order of HSA's symbols is not specified.
-    kept.sort_unstable_by_key(|bounds| bounds.data.start);
     kept
 }
 

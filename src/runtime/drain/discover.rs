@@ -44,26 +44,23 @@ pub struct Unread {
     pub error: Error,
 }
 
-/// The loaded code objects in the loader's order, without their tables, and what could not be read. `only`: of one
-/// executable.
-pub fn loaded(
-    runtime: &dyn Runtime,
-    agents: &Agents,
-    only: Option<ExecutableId>,
-) -> Result<(Vec<CodeObject>, Vec<Unread>), Error> {
-    let Segments { found, failed } = match only {
-        Some(executable) => match runtime.segments_of(executable) {
-            Ok(found) => Segments {
-                found,
-                ..Segments::default()
-            },
-            Err(error) => Segments {
-                failed: vec![(executable, error)],
-                ..Segments::default()
-            },
+/// The segments of one executable.
+pub fn segments_of(runtime: &dyn Runtime, executable: ExecutableId) -> Segments {
+    match runtime.segments_of(executable) {
+        Ok(found) => Segments {
+            found,
+            ..Segments::default()
         },
-        None => runtime.segments()?,
-    };
+        Err(error) => Segments {
+            failed: vec![(executable, error)],
+            ..Segments::default()
+        },
+    }
+}
+
+/// The code objects with these segments, in the loader's order, without their tables, and what could not be read.
+pub fn loaded(segments: Segments, agents: &Agents) -> (Vec<CodeObject>, Vec<Unread>) {
+    let Segments { found, failed } = segments;
     let mut unread = on_unknown_agents(&found, &agents.unknown);
     unread.extend(failed.into_iter().map(|(executable, error)| Unread {
         what: "the code objects",
@@ -71,7 +68,7 @@ pub fn loaded(
         agent: String::new(),
         error,
     }));
-    Ok((group(&found, &agents.gpus), unread))
+    (group(&found, &agents.gpus), unread)
 }
 
 /// Reads the names of the code objects' tables. Returns the code objects that have some, and what could not be read.
@@ -160,12 +157,10 @@ fn group(segments: &[Segment], agents: &[Agent]) -> Vec<CodeObject> {
                 });
                 objects.len() - 1
             });
-        objects[n].segments.push(segment.base..end);
-    }
-    for object in &mut objects {
-        object
-            .segments
-            .sort_unstable_by_key(|segment| segment.start);
+        // A sort would make the archive larger.
+        let segments = &mut objects[n].segments;
+        let at = segments.partition_point(|other| other.start < segment.base);
+        segments.insert(at, segment.base..end);
     }
     objects
 }

@@ -54,4 +54,9 @@ impl Executables<'_> {
     pub fn is_observed(&self, executable: ExecutableId) -> bool {
         self.observed.contains_key(&executable)
     }
+
+    /// Whether an executable may be destroyed at any moment.
+    pub fn may_be_destroyed(&self, executable: ExecutableId) -> bool {
+        !self.is_observed(executable) && !self.destroying.contains(&executable)
+    }
 }

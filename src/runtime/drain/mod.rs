@@ -14,7 +14,7 @@ pub mod kind;
 mod validate;
 
 use crate::gpu::copy_layout::VARIABLE;
-use crate::gpu::runtime::{Agent, Agents, Error, ExecutableId, Runtime};
+use crate::gpu::runtime::{Agent, Agents, Error, ExecutableId, Runtime, Segments};
 use crate::output::profile_files::{Files, Profile, Which};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::Settings;
@@ -54,6 +54,26 @@ struct Copied {
     size: usize,
 }
 
+/// What a drain does with the code objects that it finds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    /// Reads what does not change.
+    Read,
+    /// Copies the counters.
+    Copy,
+    Reset,
+}
+
+/// What a drain has found.
+struct Walk {
+    discovered: Discovered,
+    /// The number of code objects that have counters or losses.
+    counting: usize,
+    /// The bytes of counters and records.
+    copied: usize,
+    profiles: Vec<Profile>,
+}
+
 impl DrainState {
     /// An executable was destroyed. Its counts are kept, the copies of its counters are freed. `runtime`: the runtime that had
     /// loaded it, if it is known.
@@ -86,7 +106,7 @@ impl<'a> Drain<'a> {
     pub fn has_counters(&mut self) -> Result<bool, Error> {
         self.discard_unobserved();
         let agents = self.runtime.agents()?;
-        self.discover(&agents, DrainKind::All)?;
+        self.walk(&agents, DrainKind::All, Action::Read)?;
         Ok(!self.drain_state.cache.is_empty())
     }
 
@@ -98,7 +118,8 @@ impl<'a> Drain<'a> {
     /// Sets up copies of the counters of an executable that was just loaded. Its destruction is observed.
     pub fn set_up_copies(&mut self, executable: ExecutableId) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
-        let (loaded, _) = discover::loaded(self.runtime, &agents, Some(executable))?;
+        let segments = discover::segments_of(self.runtime, executable);
+        let (loaded, _) = discover::loaded(segments, &agents);
         for code in loaded {
             let agent = &agents.gpus[code.agent];
             let at = LoadedOn {
@@ -137,23 +158,16 @@ impl<'a> Drain<'a> {
     /// Collects the counters of the code objects that a drain of this kind is for, and writes their files.
     pub fn collect(&mut self, kind: DrainKind) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
-        let Discovered { loaded, failed } = self.discover(&agents, kind)?;
-        let counting = self.counting(&loaded);
-        let mut profiles = Vec::new();
-        let mut copied = 0;
-        for (n, agent) in agents.gpus.iter().enumerate() {
-            let here = on_agent(&counting, agent);
-            if !here.is_empty() {
-                self.write_back(agent);
-                match self.copy(agent, &here) {
-                    Ok(copies) => {
-                        copied += copies.size;
-                        profiles.extend(self.encode(n, agent, here, copies.images));
-                    }
-                    Err(error) => lose_all(self.outcome, here.len(), agent, &error),
-                }
-            }
-        }
+        // Otherwise an internal error was reported.
+        let Some(walk) = self.walk(&agents, kind, Action::Copy)? else {
+            return Ok(());
+        };
+        let Walk {
+            discovered: Discovered { loaded, failed },
+            counting,
+            copied,
+            profiles,
+        } = walk;
         // The form of these lines is LLVM's (compiler-rt, InstrProfilingPlatformROCm.cpp and …HSA.cpp), which its tests
         // and users' scripts look for. Snapshots are silent.
         let is_noted = self.settings.verbose && kind != DrainKind::Snapshot;
@@ -168,11 +182,11 @@ impl<'a> Drain<'a> {
                 self.runtime.name(),
                 agents.gpus.len(),
                 loaded.len(),
-                counting.len(),
+                counting,
                 profiles.len()
             ),
         );
-        let nothing = match (loaded.len(), counting.len()) {
+        let nothing = match (loaded.len(), counting) {
             _ if agents.gpus.is_empty() && agents.unknown.is_empty() => {
                 Some("no GPU agents present".to_owned())
             }
@@ -220,23 +234,7 @@ impl<'a> Drain<'a> {
 
     fn reset_devices(&mut self) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
-        let loaded = self.discover(&agents, DrainKind::Reset)?.loaded;
-        let counting = self.counting(&loaded);
-        diagnostics::note(
-            self.settings.verbose,
-            format_args!("resetting the counters of {} code objects", counting.len()),
-        );
-        for agent in &agents.gpus {
-            let here = on_agent(&counting, agent);
-            if here.is_empty() {
-                continue;
-            }
-            // Otherwise counters in the GPU's caches would overwrite those that are reset here.
-            self.write_back(agent);
-            self.reset_counters(agent, &here);
-            // Invalidates the caches, so that kernels do not read old counters from them.
-            self.write_back(agent);
-        }
+        self.walk(&agents, DrainKind::Reset, Action::Reset)?;
         Ok(())
     }
 
@@ -273,17 +271,102 @@ impl<'a> Drain<'a> {
         }
     }
 
-    fn discover(&mut self, agents: &Agents, kind: DrainKind) -> Result<Discovered, Error> {
-        let limit = self.settings.sync_limit;
+    /// Finds the code objects that a drain of this kind is for, and acts on them. None of them is unloaded meanwhile. `None` after an
+    /// internal error, which was reported.
+    fn walk(
+        &mut self,
+        agents: &Agents,
+        kind: DrainKind,
+        action: Action,
+    ) -> Result<Option<Walk>, Error> {
+        let (runtime, executables) = (self.runtime, self.executables);
+        let segments = match kind.executable() {
+            Some(executable) => discover::segments_of(runtime, executable),
+            None => runtime.segments()?,
+        };
+        // The others are not destroyed while the caller holds its lock.
+        let may_be_destroyed = kind.is_complete()
+            && segments
+                .executables()
+                .any(|e| executables.may_be_destroyed(e));
+        let mut walk = None;
+        let mut run = |segments| {
+            if may_be_destroyed {
+                // Others may have replaced them since they were read.
+                self.discard_unobserved();
+            }
+            let discovered = self.read(segments, agents, kind);
+            walk = Some(self.act(agents, discovered, action));
+        };
+        if may_be_destroyed {
+            runtime.with_segments(&mut run)?;
+        } else {
+            run(segments);
+        }
+        Ok(walk)
+    }
+
+    /// Acts on the code objects that were discovered.
+    fn act(&mut self, agents: &Agents, discovered: Discovered, action: Action) -> Walk {
+        let all = self.counting(&discovered.loaded);
+        let mut walk = Walk {
+            discovered,
+            counting: all.len(),
+            copied: 0,
+            profiles: Vec::new(),
+        };
+        if action == Action::Reset {
+            diagnostics::note(
+                self.settings.verbose,
+                format_args!("resetting the counters of {} code objects", all.len()),
+            );
+        }
+        for (n, agent) in agents.gpus.iter().enumerate() {
+            let here = on_agent(&all, agent);
+            if here.is_empty() || action == Action::Read {
+                continue;
+            }
+            // Counters in the GPU's caches are not copied, and would overwrite those that are reset.
+            self.write_back(agent);
+            match action {
+                Action::Read => {}
+                Action::Copy => match self.copy(agent, &here) {
+                    Ok(copies) => {
+                        walk.copied += copies.size;
+                        let profiles = self.encode(n, agent, here, copies.images);
+                        walk.profiles.extend(profiles);
+                    }
+                    Err(error) => lose_all(self.outcome, here.len(), agent, &error),
+                },
+                Action::Reset => {
+                    self.reset_counters(agent, &here);
+                    // Invalidates the caches, so that kernels do not read old counters from them.
+                    self.write_back(agent);
+                }
+            }
+        }
+        walk
+    }
+
+    /// Reads the code objects with these segments that a drain of this kind is for.
+    fn read(&mut self, segments: Segments, agents: &Agents, kind: DrainKind) -> Discovered {
+        let executables = self.executables;
+        let (mut loaded, unread) = discover::loaded(segments, agents);
+        loaded.retain(|code| {
+            !executables.destroying.contains(&code.executable)
+                && (kind != DrainKind::Snapshot || executables.is_observed(code.executable))
+        });
         let cache = &mut self.drain_state.cache;
-        cache.update(
-            self.runtime,
-            agents,
-            self.executables,
-            kind,
-            limit,
-            self.outcome,
-        )
+        if kind.executable().is_none() {
+            cache.discard_unloaded(&loaded);
+        }
+        let limit = self.settings.sync_limit;
+        let mut discovered = cache.update(loaded, self.runtime, agents, limit, self.outcome);
+        discovered.failed += unread.len();
+        for unread in unread {
+            self.outcome.lose(unread);
+        }
+        discovered
     }
 
     /// The loaded code objects that have counters or losses.

@@ -158,6 +158,14 @@ pub struct Segments {
     pub failed: Vec<(ExecutableId, Error)>,
 }
 
+impl Segments {
+    /// The executables, each at least once.
+    pub fn executables(&self) -> impl Iterator<Item = ExecutableId> {
+        let found = self.found.iter().map(|segment| segment.executable);
+        found.chain(self.failed.iter().map(|(executable, _)| *executable))
+    }
+}
+
 /// A variable of a code object. Its address and size are unchecked.
 #[derive(Clone, Debug)]
 pub struct Variable {
@@ -247,7 +255,8 @@ pub type Take<'a> = &'a mut dyn FnMut(usize, Result<&[u8], Error>);
 /// A GPU runtime that is initialized. Ranges are device addresses inside loaded segments, or inside what
 /// [`allocate`](Runtime::allocate) returns.
 ///
-/// The caller makes sure that no executable is destroyed during a call.
+/// The caller makes sure that no executable is destroyed during a call, except for [`segments`](Runtime::segments) and
+/// [`with_segments`](Runtime::with_segments).
 pub trait Runtime: Sync {
     /// `HSA` or `CUDA`.
     fn name(&self) -> &'static str;
@@ -256,6 +265,13 @@ pub trait Runtime: Sync {
 
     /// The segments of all executables.
     fn segments(&self) -> Result<Segments, Error>;
+
+    /// Calls `work` once, with the segments of all executables. None of them is destroyed during the call: a thread that loads
+    /// or unloads code waits for it. `work` must not list the executables again.
+    fn with_segments(&self, work: &mut dyn FnMut(Segments)) -> Result<(), Error> {
+        work(self.segments()?);
+        Ok(())
+    }
 
     /// The segments of one executable.
     fn segments_of(&self, executable: ExecutableId) -> Result<Vec<Segment>, Error>;

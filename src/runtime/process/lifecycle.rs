@@ -41,7 +41,7 @@ static WAS_UP: AtomicBool = AtomicBool::new(false);
 /// A function that devprof interposes was called, in some instance.
 static INTERPOSITION_WORKS: AtomicBool = AtomicBool::new(false);
 
-/// Held through a drain, so that no executable is destroyed during it.
+/// Held through a drain, so that no executable is destroyed during it whose destruction is observed.
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 /// A transition is over.
 static TRANSITION_OVER: Condvar = Condvar::new();

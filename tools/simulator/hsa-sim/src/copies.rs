@@ -13,6 +13,7 @@ use gpu_model::exec::clock_ticks;
 use gpu_model::thread::{self, Thread};
 use hsa_abi::*;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release,
@@ -68,12 +69,15 @@ struct Requested {
 #[derive(Default)]
 struct Engine {
     jobs: VecDeque<Requested>,
+    /// The pieces of the copy that is executed now.
+    running: Vec<Piece>,
     thread: Option<Thread>,
     stop: bool,
 }
 
 static ENGINE: Mutex<Engine> = Mutex::new(Engine {
     jobs: VecDeque::new(),
+    running: Vec::new(),
     thread: None,
     stop: false,
 });
@@ -143,6 +147,22 @@ pub fn check(to: usize, from: usize, size: usize) -> Result<(usize, usize), Stat
     )
 }
 
+/// The memory of a code object with these addresses in this process will be freed. A copy that still uses it ends the process: on
+/// hardware, it is a memory fault, or it reads what is allocated there next.
+pub fn check_unused(bytes: Range<usize>) {
+    let engine = locked(&ENGINE);
+    let requested = engine
+        .jobs
+        .iter()
+        .flat_map(|requested| &requested.job.pieces);
+    for &Piece { to, from, size } in requested.chain(&engine.running) {
+        let uses = |start: usize| start < bytes.end && bytes.start < start + size;
+        if uses(to) || uses(from) {
+            die("a code object is unloaded before a copy of it is complete");
+        }
+    }
+}
+
 /// Queues a copy for the engine.
 pub fn start(job: Job) -> Result<(), Status> {
     let has_times = HAS_TIMES.load(Acquire);
@@ -204,7 +224,11 @@ fn run() {
                     signal.is_none_or(|signal| signal.value.load(Acquire) == 0)
                 })
             });
-            next.and_then(|n| engine.jobs.remove(n))
+            let ready = next.and_then(|n| engine.jobs.remove(n));
+            if let Some(Requested { job, .. }) = &ready {
+                engine.running.clone_from(&job.pieces);
+            }
+            ready
         };
         match ready {
             Some(requested) => execute(&requested),
@@ -243,6 +267,8 @@ fn execute(requested: &Requested) {
     if let Some(l2) = l2 {
         l2.invalidate();
     }
+    // From here on, the program may free the memory.
+    locked(&ENGINE).running.clear();
     // SAFETY: the program keeps the signal until the copy is done.
     let Some(signal) = (unsafe { pool::get(job.completion) }) else {
         die("the completion signal of a copy was destroyed before the copy was complete");

@@ -32,33 +32,6 @@ fn each_action_has_its_effect() {
     let lie = session.variable(executable, gpu, "__profc_branch");
     assert_eq!(lie, 0x123);
 
-    // One code object is loaded and one is unloaded before a call.
-    let path = session.out.parent().expect("a directory").join("loaded.co");
-    std::fs::write(&path, RAW10).expect("a file");
-    session.plan(&format!("hsa_iterate_agents 1 load {}", path.display()));
-    let profiles = session.drain();
-    let versions: Vec<u64> = profiles.iter().map(|(_, p)| p.version).collect();
-    assert!(
-        versions.contains(&10) && versions.contains(&11),
-        "{versions:?}"
-    );
-    assert_eq!(session.live()[2], 2);
-
-    // Unloaded before its symbols are read: it is reported as lost, and the other one is drained.
-    session.plan("hsa_executable_iterate_agent_symbols 2 unload 2");
-    let (result, stderr) = session.collect();
-    assert_eq!(result, -1, "{stderr}");
-    assert!(
-        stderr.contains("hsa_executable_iterate_agent_symbols failed: HSA status 0x1011"),
-        "{stderr}"
-    );
-    let profiles = session.take_profiles();
-    assert!(
-        profiles.len() == 1 && profiles[0].1.is_fixture(1),
-        "{profiles:?}"
-    );
-    assert_eq!(session.live()[2], 1);
-
     // The completion of a kernel is lost.
     session.plan("dispatch 2 drop");
     let lost = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -115,6 +88,35 @@ fn each_action_has_its_effect() {
         // SAFETY: created above.
         ok(unsafe { (hsa.hsa_signal_destroy)(signal) });
     }
+
+    // A code object is loaded before a call.
+    let path = session.out.parent().expect("a directory").join("loaded.co");
+    std::fs::write(&path, RAW10).expect("a file");
+    session.plan(&format!("hsa_iterate_agents 1 load {}", path.display()));
+    let profiles = session.drain();
+    let versions: Vec<u64> = profiles.iter().map(|(_, p)| p.version).collect();
+    assert!(
+        versions.contains(&10) && versions.contains(&11),
+        "{versions:?}"
+    );
+    assert_eq!(session.live()[2], 2);
+
+    // Its symbols cannot be read, before and after the wait for kernels: it is reported as lost, and the other one is drained.
+    let fails = |call| {
+        format!("hsa_executable_iterate_agent_symbols {call} fail ERROR_INVALID_EXECUTABLE\n")
+    };
+    session.plan(&(fails(2) + &fails(4)));
+    let (result, stderr) = session.collect();
+    assert_eq!(result, -1, "{stderr}");
+    assert!(
+        stderr.contains("hsa_executable_iterate_agent_symbols failed: HSA status 0x1011"),
+        "{stderr}"
+    );
+    let profiles = session.take_profiles();
+    assert!(
+        profiles.len() == 1 && profiles[0].1.version == 11,
+        "{profiles:?}"
+    );
 
     // SAFETY: a C string.
     let wrong = unsafe { (hsa.hsa_sim_plan)(c"hsa_memory_copy 1 explode".as_ptr()) };

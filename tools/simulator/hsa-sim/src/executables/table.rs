@@ -3,14 +3,16 @@
 use super::code_object::Defined;
 use super::kernel::Kernel;
 use super::storage::Storage;
+use crate::sync::die;
 use hsa_abi::*;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Held during an iteration over all executables: as in ROCr, no executable is created or destroyed during it.
-pub static ITERATION: Mutex<()> = Mutex::new(());
+/// The lock of ROCr's loader. As in ROCr, it is held during an iteration over all executables, so that none is created, frozen or
+/// destroyed, and a callback that calls a function which takes it waits for ever.
+pub static LOADER: Mutex<()> = Mutex::new(());
 
 /// A code object that is loaded on an agent.
 pub struct Loaded {
@@ -83,11 +85,12 @@ impl Executables {
         owner
             .and_then(|owner| self.all.get(owner))
             .and_then(|executable| executable.loaded.iter().find(|l| l.handle == handle))
-            .ok_or(Status::INVALID_CODE_OBJECT)
+            .ok_or_else(|| missing(handle.0, Status::INVALID_CODE_OBJECT))
     }
 
     pub fn get(&mut self, handle: ExecutableHandle) -> Result<&mut ExecutableState, Status> {
-        self.all.get_mut(&handle).ok_or(Status::INVALID_EXECUTABLE)
+        let found = self.all.get_mut(&handle);
+        found.ok_or_else(|| missing(handle.0, Status::INVALID_EXECUTABLE))
     }
 
     /// An executable that is not frozen.
@@ -100,14 +103,26 @@ impl Executables {
     }
 
     pub fn symbol(&self, handle: SymbolHandle) -> Result<&SymbolState, Status> {
-        self.symbols
-            .get(&handle)
-            .ok_or(Status::INVALID_EXECUTABLE_SYMBOL)
+        let found = self.symbols.get(&handle);
+        found.ok_or_else(|| missing(handle.0, Status::INVALID_EXECUTABLE_SYMBOL))
     }
 }
 
+const FIRST_HANDLE: u64 = 0x5151_0000_0000;
+static NEXT_HANDLE: AtomicU64 = AtomicU64::new(FIRST_HANDLE);
+
 /// A new number for a handle, unique in the process.
 pub fn new_handle() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0x5151_0000_0000);
-    NEXT.fetch_add(16, Relaxed)
+    NEXT_HANDLE.fetch_add(16, Relaxed)
+}
+
+/// The error for a handle of no object. If its object was destroyed, the process ends: in ROCr, the handle is an address in memory
+/// that was freed.
+fn missing(handle: u64, error: Status) -> Status {
+    if (FIRST_HANDLE..NEXT_HANDLE.load(Relaxed)).contains(&handle) {
+        die(&format!(
+            "the program uses {handle:#x}, which was destroyed"
+        ));
+    }
+    error
 }

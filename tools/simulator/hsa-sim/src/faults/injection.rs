@@ -1,7 +1,7 @@
 //! Injects the faults of the plan into calls.
 
 use super::functions::{DISCOVERY, DISPATCH, ENGINE, Returned};
-use super::plan::{Action, CopyFault, DispatchFault, Error, ObjectFault, Plan};
+use super::plan::{Action, CopyFault, DispatchFault, Error, Plan};
 use crate::sync::{die, locked};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -59,25 +59,21 @@ thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { lie: None, copy: None }) };
 }
 
-/// Calls `work` with the faults that the plan has for this call of `function`. `objects` loads or unloads code objects.
+/// Calls `work` with the faults that the plan has for this call of `function`. `load` loads the code object in a file.
 #[inline]
 pub fn call<R: Returned>(
     function: &'static str,
-    objects: &dyn Fn(ObjectFault),
+    load: &dyn Fn(&str),
     work: impl FnOnce() -> R,
 ) -> R {
     if !HAS_PLAN.load(Acquire) {
         return work();
     }
-    faulty(function, objects, work)
+    faulty(function, load, work)
 }
 
 #[cold]
-fn faulty<R: Returned>(
-    function: &'static str,
-    objects: &dyn Fn(ObjectFault),
-    work: impl FnOnce() -> R,
-) -> R {
+fn faulty<R: Returned>(function: &'static str, load: &dyn Fn(&str), work: impl FnOnce() -> R) -> R {
     let actions = plan()
         .as_mut()
         .map(|plan| plan.count(function))
@@ -96,7 +92,7 @@ fn faulty<R: Returned>(
             Action::Dispatch(_) => {
                 die(&format!("{function} is not a dispatch"));
             }
-            Action::Object(fault) => objects(fault),
+            Action::Load(path) => load(&path),
         }
     }
     let before = CURRENT.replace(current);

@@ -24,7 +24,6 @@
 //! | `late MS` | `dispatch`: the completion signal changes MS milliseconds later, and the queue does not wait for that |
 //! | `times HOW` | `dispatch`: the completion signal gets wrong times: `swapped` (the start after the end), `before` (a second too early), `after` (an hour too late) or `zero` |
 //! | `load FILE` | before the call, the code object in FILE is loaded on the first GPU agent |
-//! | `unload N` | before the call, the N-th existing executable in the order of creation is destroyed |
 //!
 //! Unknown words, functions that are not simulated, and actions that do not apply to the function are errors: `hsa_init`
 //! reports the line and fails.

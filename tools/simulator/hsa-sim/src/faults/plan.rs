@@ -14,16 +14,8 @@ pub enum Action {
     Lie(u64),
     Copy(CopyFault),
     Dispatch(DispatchFault),
-    Object(ObjectFault),
-}
-
-/// A change of code objects before a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ObjectFault {
-    /// The code object in this file is loaded on the first GPU agent.
+    /// Before the call, the code object in this file is loaded on the first GPU agent.
     Load(String),
-    /// The n-th executable, counted from 1 in the order of creation, is destroyed.
-    Unload(usize),
 }
 
 /// The fault of a copy.
@@ -159,7 +151,7 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
         "late" | "times" => dispatch,
         "short" | "torn" => copy,
         "error" | "drop" => dispatch || asynchronous,
-        "load" | "unload" => is_call,
+        "load" => is_call,
         _ => true,
     };
     if !applies {
@@ -192,11 +184,7 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
                 other => return Err(format!("unknown times '{other}'")),
             },
         )),
-        "load" => Action::Object(ObjectFault::Load(word("the file")?.to_string())),
-        "unload" => {
-            let executable = number(word("the executable's number")?)?;
-            Action::Object(ObjectFault::Unload(executable as usize))
-        }
+        "load" => Action::Load(word("the file")?.to_string()),
         other => return Err(format!("unknown action '{other}'")),
     };
     match words.next() {
@@ -303,7 +291,7 @@ mod tests {
             ("hsa_memory_copy", "late", "1"),
             ("dispatch", "load", "x"),
             ("discovery", "drop", ""),
-            ("copy-engine", "unload", "1"),
+            ("copy-engine", "load", "x"),
         ] {
             let what = format!("'{action}' does not apply to {function}");
             assert_eq!(

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 /// Calls a function with the faults that the plan has for this call.
 #[inline]
 pub fn call<R: Returned>(function: &'static str, work: impl FnOnce() -> R) -> R {
-    injection::call(function, &planned_objects::apply, work)
+    injection::call(function, &planned_objects::load_file, work)
 }
 
 /// Calls `callback` for each handle, until a call does not return success.

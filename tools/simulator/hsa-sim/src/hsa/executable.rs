@@ -1,6 +1,7 @@
 //! Executables.
 
-use crate::executables::table::{ExecutableState, ITERATION, new_handle};
+use crate::copies;
+use crate::executables::table::{ExecutableState, LOADER, new_handle};
 use crate::results::{Outcome, put};
 use crate::state::with;
 use crate::sync::locked;
@@ -50,7 +51,7 @@ pub unsafe fn hsa_executable_create_alt(
     if profile > HSA_PROFILE_FULL || rounding > 2 || executable.is_null() {
         return Err(Status::INVALID_ARGUMENT);
     }
-    let _iteration = locked(&ITERATION);
+    let _loader = locked(&LOADER);
     let handle = with(|state| {
         let handle = ExecutableHandle(new_handle());
         let new = ExecutableState {
@@ -69,8 +70,14 @@ pub unsafe fn hsa_executable_create_alt(
 }
 
 pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Outcome {
-    let _iteration = locked(&ITERATION);
-    with(|state| state.destroy_executable(executable))
+    let _loader = locked(&LOADER);
+    with(|state| {
+        for loaded in &state.executables.get(executable)?.loaded {
+            let bytes = state.memory.host_address(loaded.range.start as usize);
+            copies::check_unused(bytes..bytes + loaded.shadow.len());
+        }
+        state.destroy_executable(executable)
+    })
 }
 
 pub unsafe fn hsa_executable_load_agent_code_object(
@@ -95,7 +102,10 @@ pub unsafe fn hsa_executable_freeze(
     with(|state| {
         state.executables.unfrozen(executable)?.frozen = true;
         Ok(())
-    })
+    })?;
+    // As in ROCr (`AmdHsaCodeLoader::FreezeExecutable`): already frozen, but this waits for an iteration.
+    drop(locked(&LOADER));
+    Ok(())
 }
 
 pub unsafe fn hsa_executable_get_info(
@@ -131,10 +141,10 @@ unsafe fn define(
     with(|state| {
         let agent = agent.map(|agent| state.agents.number(agent)).transpose()?;
         let executables = &mut state.executables;
-        let executable = executables
-            .all
-            .get_mut(&executable)
-            .ok_or(Status::INVALID_EXECUTABLE)?;
+        executables.get(executable)?;
+        let Some(executable) = executables.all.get_mut(&executable) else {
+            return Err(Status::INVALID_EXECUTABLE);
+        };
         if executable.frozen {
             return Err(Status::FROZEN_EXECUTABLE);
         }

@@ -3,7 +3,7 @@
 use super::calls::{self, visit};
 use super::reader;
 use crate::device::agents;
-use crate::executables::table::{self, Loaded};
+use crate::executables::table::{LOADER, Loaded};
 use crate::faults::injection;
 use crate::results::{IntoReturned, Out, Outcome, put, succeeded};
 use crate::state::{State, with};
@@ -47,6 +47,7 @@ unsafe extern "C" fn query_host_address(device: *const c_void, host: *mut *const
         if device.is_null() || host.is_null() {
             return Err(Status::INVALID_ARGUMENT);
         }
+        let _loader = locked(&LOADER);
         let address = with(|state| {
             let loaded = containing(state, device as u64).ok_or(Status::INVALID_ARGUMENT)?;
             let offset = (device as u64 - loaded.range.start) as usize;
@@ -79,6 +80,7 @@ unsafe extern "C" fn query_segment_descriptors(
         if count.is_null() {
             return Err(Status::INVALID_ARGUMENT);
         }
+        let _loader = locked(&LOADER);
         let all: Vec<_> = with(|state| Ok(state.executables.loaded().map(descriptor).collect()))?;
         // SAFETY: the caller's promise: null requests the number; otherwise there is memory for `count`
         // descriptors. This must be the exact number.
@@ -102,6 +104,7 @@ unsafe extern "C" fn query_executable(device: *const c_void, out: *mut Executabl
         if device.is_null() || out.is_null() {
             return Err(Status::INVALID_ARGUMENT);
         }
+        let _loader = locked(&LOADER);
         let executable = with(|state| {
             let loaded = containing(state, device as u64).ok_or(Status::INVALID_ARGUMENT)?;
             Ok(loaded.executable)
@@ -193,7 +196,7 @@ unsafe extern "C" fn iterate_executables(
     data: *mut c_void,
 ) -> Status {
     call(6, || {
-        let _iteration = locked(&table::ITERATION);
+        let _loader = locked(&LOADER);
         let handles = with(|state| Ok(state.executables.handles()))?;
         // SAFETY: the caller's promise.
         unsafe { visit(handles, callback, data) }

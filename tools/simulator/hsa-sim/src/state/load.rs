@@ -13,8 +13,10 @@ impl State {
     /// Destroys an executable and frees its code objects.
     pub fn destroy_executable(&mut self, handle: ExecutableHandle) -> Result<(), Status> {
         let executables = &mut self.executables;
-        let executable = executables.all.remove(&handle);
-        let executable = executable.ok_or(Status::INVALID_EXECUTABLE)?;
+        executables.get(handle)?;
+        let Some(executable) = executables.all.remove(&handle) else {
+            return Ok(());
+        };
         for symbol in executable.symbols {
             executables.symbols.remove(&symbol);
         }
