@@ -1578,9 +1578,15 @@ private:
 // Fewer conditions of a flag are a select each.
 constexpr unsigned MinJoined = 3;
 
+// Marks keep LLVM from unrolling loops as without them, but a large function compiles faster with marks than with masks, and of
+// copies of a block in unrolled loops, masks are smaller if they come last.
+constexpr unsigned MaxEarly = 64;
+
 class FlagsOf {
 public:
-    FlagsOf(Function &F, const Callees &Calls) : F(F), Calls(Calls), Dominators(F), Loops(Dominators), Decisions(F) {
+    // `IsOptimizedAgain`: when files are linked.
+    FlagsOf(Function &F, const Callees &Calls, bool IsOptimizedAgain)
+        : F(F), Calls(Calls), IsOptimizedAgain(IsOptimizedAgain), Dominators(F), Loops(Dominators), Decisions(F) {
         for (Instruction &I : instructions(F))
             if (CallInst *Call = markIn(I))
                 if (std::optional<Flag> Of = flagAt(Call->getArgOperand(0), F.getDataLayout())) {
@@ -1589,7 +1595,7 @@ public:
                 }
     }
 
-    size_t marks() const { return All.size(); }
+    bool isLarge() const { return All.size() > MaxEarly; }
 
     bool empty() const { return All.empty() && Decisions.empty(); }
 
@@ -1626,6 +1632,7 @@ public:
 private:
     Function &F;
     const Callees &Calls;
+    bool IsOptimizedAgain;
     DominatorTree Dominators;
     LoopInfo Loops;
     SmallVector<Marked> All;
@@ -1847,7 +1854,8 @@ private:
         bool Joins = Waits.empty() && F.getParent()->getTargetTriple().isAMDGCN();
         if (Joins) {
             moveInFrontOfBranches(AtEnd, AtMark, Added);
-            moveCopiesInFrontOfBranches(AtEnd, AtMark, Added);
+            if (isLarge())
+                moveCopiesInFrontOfBranches(AtEnd, AtMark, Added);
         }
         SetTogether Others = joined(Always, AtEnd, AtMark);
         if (Joins)
@@ -1923,6 +1931,20 @@ private:
             addStringMetadataToLoop(L, "llvm.loop.peeled.count", Most);
     }
 
+    // LLVM has unrolled what it unrolls without flags. Each choice between flags would let it unroll larger loops. An array that a loop
+    // indexes must still be taken apart, if marks kept LLVM from it.
+    void doNotUnroll(Loop &L) {
+        auto Indexes = [](Instruction &I) {
+            if (isa<ExtractElementInst, InsertElementInst>(I))
+                return !isa<Constant>(I.getOperand(I.getNumOperands() - 1));
+            const Value *Pointer = getLoadStorePointerOperand(&I);
+            return Pointer && isa<AllocaInst>(getUnderlyingObject(Pointer));
+        };
+        if (hasUnrollTransformation(&L) == TM_Unspecified &&
+            none_of(L.blocks(), [&](BasicBlock *Block) { return any_of(*Block, Indexes); }))
+            addStringMetadataToLoop(&L, "llvm.loop.unroll.disable", 1);
+    }
+
     // If one of the two blocks behind a branch has a mark in front of the branch, or a mark there depends on the branch's condition, too, the
     // flags of the other block are set there: half of a select costs as much as all of it.
     void moveInFrontOfBranches(FlagsAt &AtEnd, SmallVector<Group> &AtMark, std::deque<Marked> &Added) {
@@ -1940,7 +1962,7 @@ private:
                 Value *Condition = Branch->getCondition();
                 bool IsOther = any_of(Each, [&](const Marked *Mark) {
                     Value *Of = Mark->Condition, *First;
-                    if (Of && match(Of, m_LogicalAnd(m_Value(First), m_Value())))
+                    if (Of && isLarge() && match(Of, m_LogicalAnd(m_Value(First), m_Value())))
                         return First == Condition || areOpposite(First, Condition);
                     return Of && (N == 0 ? areOpposite(Of, Condition) : Of == Condition);
                 });
@@ -2127,7 +2149,8 @@ private:
                     Any = Here.CreateLogicalAnd(Outer, Any);
                 Or = Or ? Here.CreateOr(Or, Any) : Any;
             }
-            keepIn(*Block, Or);
+            if (isLarge())
+                keepIn(*Block, Or);
             Added.push_back({Of, Or, End[In], Block});
             In->push_back(&Added.back());
         }
@@ -2365,6 +2388,8 @@ private:
             for (auto [N, Each] : enumerate(Set)) {
                 if (match(Each, m_Zero()))
                     continue;
+                for (Loop *In = Loops.getLoopFor(Before->getParent()); In && IsOptimizedAgain && isLarge(); In = In->getParentLoop())
+                    doNotUnroll(*In);
                 Value *Register = Registers[N];
                 if (Of) {
                     Of->Registers.resize(Registers.size());
@@ -2426,10 +2451,6 @@ void storeAt(CallInst &Call) {
     IRBuilder<>(Then).CreateStore(Here.getInt8(0), Call.getArgOperand(0));
     Call.eraseFromParent();
 }
-
-// Marks keep LLVM from unrolling loops as without them, but a large function compiles faster with marks than with masks, and of
-// copies of a block in unrolled loops, masks are smaller if they come last.
-constexpr unsigned MaxEarly = 64;
 
 // Nested branches that only marks kept, as of `a && b`, become selects again: blocks with marks and little else are moved in front of
 // the branch that skips them, the last ones first. A branch that is not nested stays, because its ways cost less than conditions.
@@ -2557,17 +2578,13 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                     addEffects(*Call);
             if (IsLast && M.getTargetTriple().isAMDGCN() && Flatten(F).run())
                 simplifyBranches(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
-            FlagsOf Flags(F, Calls);
-            if (Flags.empty() || (!IsLast && Flags.marks() > MaxEarly))
+            FlagsOf Flags(F, Calls, IsOptimizedAgain);
+            if (Flags.empty() || (!IsLast && Flags.isLarge()))
                 continue;
             Flags.run();
             if (IsLast)
                 simplify(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
         }
-        if (IsLast && IsOptimizedAgain && M.getTargetTriple().isAMDGCN())
-            for (Function &F : M)
-                if (!F.isDeclaration())
-                    doNotUnroll(F);
         if (IsLast && Declared) {
             for (User *Each : make_early_inc_range(Declared->users()))
                 storeAt(*cast<CallInst>(Each));
@@ -2606,23 +2623,6 @@ private:
         }
         if (!IsOptimizedAgain)
             Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
-    }
-
-    // LLVM has unrolled what it unrolls without flags. Now each choice between flags would let it unroll larger loops. An array that a
-    // loop indexes must still be taken apart, if marks kept LLVM from it.
-    static void doNotUnroll(Function &F) {
-        DominatorTree Dominators(F);
-        LoopInfo Loops(Dominators);
-        auto Indexes = [](Instruction &I) {
-            if (isa<ExtractElementInst, InsertElementInst>(I))
-                return !isa<Constant>(I.getOperand(I.getNumOperands() - 1));
-            const Value *Pointer = getLoadStorePointerOperand(&I);
-            return Pointer && isa<AllocaInst>(getUnderlyingObject(Pointer));
-        };
-        for (Loop *Each : Loops.getLoopsInPreorder())
-            if (hasUnrollTransformation(Each) == TM_Unspecified &&
-                none_of(Each->blocks(), [&](BasicBlock *Block) { return any_of(*Block, Indexes); }))
-                addStringMetadataToLoop(Each, "llvm.loop.unroll.disable", 1);
     }
 
     // Flags are in other memory than what marks access.
