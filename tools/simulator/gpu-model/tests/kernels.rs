@@ -182,11 +182,11 @@ fn a_kernel_of_gfx942_has_preloaded_arguments_and_accvgprs() {
     let (what, text) = fault(machine.run([64, 1, 1], [64, 1, 1]));
     assert_eq!(what, Fault::Agpr(8));
     assert!(text.contains("v_accvgpr_write_b32 a8, v0"), "{text}");
-    // gfx11 does not preload.
+    // RDNA does not preload.
     let machine = Machine::new();
     preloaded(&machine, 7);
     let error = machine.run([64, 1, 1], [64, 1, 1]).unwrap_err();
-    assert!(error.to_string().contains("gfx11 does not"), "{error}");
+    assert!(error.to_string().contains("gfx1100 does not"), "{error}");
 }
 
 #[test]

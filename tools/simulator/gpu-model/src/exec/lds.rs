@@ -122,11 +122,16 @@ fn action(wave: &Wave, inst: &Inst) -> Result<Action, Fault> {
         }),
         DS_PK_ADD_F16 | DS_PK_ADD_RTN_F16 => atomic(Atomic::AddPacked { bf16: false }),
         DS_PK_ADD_BF16 | DS_PK_ADD_RTN_BF16 => atomic(Atomic::AddPacked { bf16: true }),
+        DS_SUB_CLAMP_U32 | DS_SUB_CLAMP_RTN_U32 => atomic(Atomic::ClampedSub),
+        DS_COND_SUB_U32 | DS_COND_SUB_RTN_U32 => atomic(Atomic::ConditionalSub),
         DS_WRAP_RTN_B32 => atomic(Atomic::Wrap),
         DS_APPEND => Action::Count { up: true },
         DS_CONSUME => Action::Count { up: false },
         DS_PERMUTE_B32 => Action::Permute(permute),
         DS_BPERMUTE_B32 => Action::Permute(bpermute),
+        DS_BPERMUTE_FI_B32 => {
+            Action::Permute(|from, data, _, offset, group| bpermute(from, data, !0, offset, group))
+        }
         DS_SWIZZLE_B32 => Action::Swizzle,
         _ => return Err(Fault::Unknown),
     })

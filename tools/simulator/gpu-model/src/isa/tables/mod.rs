@@ -47,7 +47,7 @@ impl Table {
 
 impl Architecture {
     fn table(self) -> &'static Table {
-        static TABLES: [OnceLock<Table>; 3] = [const { OnceLock::new() }; 3];
+        static TABLES: [OnceLock<Table>; 4] = [const { OnceLock::new() }; 4];
         TABLES[self as usize].get_or_init(|| Table::new(self))
     }
 
