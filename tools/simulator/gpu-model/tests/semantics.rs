@@ -286,66 +286,53 @@ const GFX942_O3: Variant = Variant::new("gfx942", "clang++-22", "-O3", 64);
 /// all variants of all programs, there would be six more instructions for gfx11 or gfx9: five comparisons and `v_bfm_b32`, which have
 /// unit tests.
 const PROGRAMS: &[(&str, &str, &[Variant])] = &[
-    (
-        "integers",
-        "integer",
-        &[GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O3, GFX90A_O3],
-    ),
+    ("integers", "integer", &[GFX12_O3, GFX11_O3, GFX90A_O3]),
     (
         "floats",
         "float",
-        &[
-            GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O0, GFX11_O1, GFX90A_O3, GFX942_O3,
-        ],
+        &[GFX12_O0, GFX11_O0, GFX11_O1, GFX90A_O3, GFX942_O3],
     ),
     (
         "operations_across_lanes",
         "lanes",
-        &[
-            GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O1, GFX11_O3, GFX942_O3,
-        ],
+        &[GFX12_O3W, GFX11_O1, GFX11_O3, GFX942_O3],
     ),
     (
         "functions_of_the_device_library",
         "math",
-        &[
-            GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O0, GFX11_O1, GFX942_O3,
-        ],
+        &[GFX12_O1, GFX11_O0, GFX11_O1, GFX942_O3],
     ),
     (
         "control_flow_and_calls",
         "control",
         &[
-            GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O0, GFX11_O1, GFX11_O3, GFX90A_O0,
-            GFX90A_O3, GFX942_O0, GFX942_O3,
+            GFX12_O3, GFX11_O0, GFX11_O1, GFX11_O3, GFX90A_O0, GFX90A_O3, GFX942_O0, GFX942_O3,
         ],
     ),
     (
         "memory_of_every_width",
         "memory",
         &[
-            GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O0, GFX11_O1, GFX90A_O0, GFX90A_O3,
-            GFX942_O3,
+            GFX12_O3, GFX11_O0, GFX11_O1, GFX90A_O0, GFX90A_O3, GFX942_O3,
         ],
     ),
     (
         "atomics",
         "atomics",
-        &[
-            GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O3, GFX90A_O3, GFX942_O3,
-        ],
+        &[GFX12_O3, GFX11_O3, GFX90A_O3, GFX942_O3],
     ),
     ("copies_grids_and_streams", "host", &[GFX11_O1]),
     ("concurrent_queues", "concurrency", &[GFX11_O3]),
-    (
-        "scalar_integers",
-        "scalar",
-        &[GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O3, GFX942_O3],
-    ),
+    ("scalar_integers", "scalar", &[GFX11_O3, GFX942_O3]),
     (
         "instructions_with_builtins",
         "instructions",
-        &[GFX12_O0, GFX12_O1, GFX12_O3, GFX12_O3W, GFX11_O3, GFX942_O3],
+        &[GFX11_O3, GFX942_O3],
+    ),
+    (
+        "scalar_floats_and_other_instructions_of_rdna4",
+        "rdna4",
+        &[GFX12_O3],
     ),
     (
         "matrices_and_other_instructions_of_cdna",
