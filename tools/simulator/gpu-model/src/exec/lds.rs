@@ -464,6 +464,24 @@ mod tests {
     }
 
     #[test]
+    fn bpermute_fi_reads_inactive_lanes() {
+        for (op, expected) in [
+            (Op::DS_BPERMUTE_B32, [0, 0, 102, 0]),
+            (Op::DS_BPERMUTE_FI_B32, [101, 0, 102, 0]),
+        ] {
+            let mut wave = wave(32);
+            for lane in 0..32 {
+                // The next lane, and for lane 2 itself.
+                wave.vgpr[0][lane] = 4 * if lane == 2 { 2 } else { lane as u32 + 1 };
+                wave.vgpr[2][lane] = 100 + lane as u32;
+            }
+            wave.set_exec(0b101);
+            execute(&mut wave, &ds(op, 0, 0), &mut []).unwrap();
+            assert_eq!(wave.vgpr[8][..4], expected, "{op:?}");
+        }
+    }
+
+    #[test]
     fn an_access_outside_of_the_lds_is_a_fault() {
         let mut lds = [0u8; 16];
         let mut wave = wave(32);

@@ -865,13 +865,36 @@ mod tests {
     }
 
     #[test]
-    fn identification_registers_of_gfx9() {
+    fn mode_of_gfx12_has_neither_dx10_clamp_nor_ieee() {
+        let mut wave = wave(32);
+        wave.mode = 0x1f5;
+        let mut inst = inst(Op::S_SETREG_IMM32_B32, Encoding::Sopk);
+        inst.arch = Architecture::Gfx12;
+        inst.dst = Operand(4);
+        // hwreg(HW_REG_WAVE_MODE)
+        inst.imm = i32::from((1 | 31 << 11) as i16);
+        inst.literal = 0xa0;
+        sopk(&mut wave, &inst).unwrap();
+        assert_eq!(wave.mode, 0x1a0);
+        inst.op = Op::S_GETREG_B32;
+        sopk(&mut wave, &inst).unwrap();
+        assert_eq!(wave.sgpr[4], 0xa0);
+        inst.op = Op::S_SETREG_IMM32_B32;
+        inst.literal = 0x1a0;
+        assert_eq!(sopk(&mut wave, &inst), Err(Fault::Unknown));
+    }
+
+    #[test]
+    fn identification_registers_of_other_architectures() {
         for (arch, register, expected) in [
             (Architecture::Gfx90a, 4, Ok(0x2105)),
             (Architecture::Gfx942, 4, Ok(0x2105)),
             (Architecture::Gfx942, 20, Ok(1)),
             (Architecture::Gfx90a, 20, Err(Fault::Unknown)),
             (Architecture::Gfx942, 23, Err(Fault::Unknown)),
+            (Architecture::Gfx12, 23, Ok(0x2105)),
+            (Architecture::Gfx12, 24, Ok(0)),
+            (Architecture::Gfx12, 4, Err(Fault::Unknown)),
         ] {
             let mut wave = wave(64);
             (wave.hw_id, wave.xcc_id) = (0x2105, 1);

@@ -111,6 +111,15 @@ mod tests {
                 .collect();
             assert_eq!(load(op, 16, -16, 7), Ok(expected), "{op:?}");
         }
+        assert_eq!(
+            load(Op::S_LOAD_B96, 16, 0, 0).unwrap()[..4],
+            [108, 109, 110, 0]
+        );
+        // The bytes of 116, and of 117 in the next dword.
+        assert_eq!(load(Op::S_LOAD_U8, 16, 0, 0x20).unwrap()[0], 116);
+        assert_eq!(load(Op::S_LOAD_U16, 16, -2, 0x20).unwrap()[0], 0);
+        let misaligned = load(Op::S_LOAD_I16, 16, 1, 0).unwrap_err();
+        assert!(matches!(misaligned, Fault::Alignment { size: 2, .. }));
         assert_eq!(load(Op::S_LOAD_B512, 96, 0, 0), Err(Fault::Sgpr(111)));
         assert_eq!(load(Op::S_LOAD_B64, 124, 0, 0), Ok(vec![0; 18]));
         assert_eq!(
