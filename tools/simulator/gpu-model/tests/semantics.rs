@@ -3,7 +3,7 @@
 //!
 //! - gfx1100: clang 23 compiles it at one or more of three optimization levels, for waves of 32 or 64 lanes. AMD's HIP and ROCr
 //!   run it on the model.
-//! - gfx90a and gfx942: clang 22 or 23 compiles it with or without optimization. ROCr's model mode does not start these GPUs, so
+//! - gfx90a, gfx942 and gfx1201: clang 22 or 23 compiles it with or without optimization. ROCr's model mode does not start these GPUs, so
 //!   the program uses `semantics/hip-on-hsa.cpp` instead of AMD's HIP, on tools/simulator/hsa-sim, which runs the model.
 //!
 //! Nearly all of the time is clang's. So the host code of a program is compiled once, without optimization, or once per target

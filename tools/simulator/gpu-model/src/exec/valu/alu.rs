@@ -250,7 +250,8 @@ impl<'a> Alu<'a> {
         self.write_register(n, lanes)
     }
 
-    /// Writes a float to the scalar destination of an operation whose sources are scalar, too: all lanes are equal.
+    /// Writes a float to the scalar destination of an operation whose sources are scalar, too: all lanes are equal. The high half of
+    /// an f16 is 0 (RDNA4 guide, "SALU Floating Point").
     #[cold]
     fn write_scalar_float(&mut self, value: u32) -> Result<(), Fault> {
         let kind = self.inst.spec.dst[0];
