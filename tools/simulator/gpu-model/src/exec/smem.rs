@@ -115,8 +115,9 @@ mod tests {
             load(Op::S_LOAD_B96, 16, 0, 0).unwrap()[..4],
             [108, 109, 110, 0]
         );
-        // The bytes of 116, and of 117 in the next dword.
+        // Bytes 0, 1, and 2 to 3 of the dword in front of it, all of numbers below 256.
         assert_eq!(load(Op::S_LOAD_U8, 16, 0, 0x20).unwrap()[0], 116);
+        assert_eq!(load(Op::S_LOAD_U8, 16, 1, 0x20).unwrap()[0], 0);
         assert_eq!(load(Op::S_LOAD_U16, 16, -2, 0x20).unwrap()[0], 0);
         let misaligned = load(Op::S_LOAD_I16, 16, 1, 0).unwrap_err();
         assert!(matches!(misaligned, Fault::Alignment { size: 2, .. }));

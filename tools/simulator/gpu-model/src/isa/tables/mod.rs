@@ -1,6 +1,7 @@
 //! The operations of each architecture, with their opcodes and operands. Decoder, assembly text and executors use these
 //! tables. [`rows`] has one row for all architectures; an architecture's table is expanded from it before its first use.
 
+mod generation;
 mod kind;
 mod rows;
 mod spec;

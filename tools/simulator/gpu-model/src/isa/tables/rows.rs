@@ -20,8 +20,8 @@
 //! `s_cbranch_g_fork` and similar instructions, `v_screen_partition_4se_b32`.
 
 use super::super::encoding::Encoding;
+use super::generation::Generation;
 use super::kind::{Kind, flag};
-use super::spec::Generation;
 
 /// A row: operations of one or several architectures, with consecutive opcodes.
 pub(super) struct Row {

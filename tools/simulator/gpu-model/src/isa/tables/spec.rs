@@ -5,27 +5,6 @@ use super::super::encoding::Encoding;
 use super::kind::{Kind, flag};
 use super::rows::{Op, Row};
 
-/// The architectures that a part of a row is for.
-#[expect(non_camel_case_types)]
-#[derive(Clone, Copy)]
-pub enum Generation {
-    gfx9,
-    gfx90a,
-    rdna,
-    gfx12,
-}
-
-impl Generation {
-    fn includes(self, arch: Architecture) -> bool {
-        match self {
-            Generation::gfx9 => arch.is_gfx9(),
-            Generation::gfx90a => arch == Architecture::Gfx90a,
-            Generation::rdna => !arch.is_gfx9(),
-            Generation::gfx12 => arch == Architecture::Gfx12,
-        }
-    }
-}
-
 /// An operation of an architecture.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spec {
