@@ -1,11 +1,12 @@
 // Flags that a plugin of `devprof flags` keeps in registers: the same as without it, also of blocks before a wave ends, traps or
-// waits, with waves of 32 and 64 lanes.
+// waits, with waves of 32 and 64 lanes, and on gfx1201, which has other barriers and no instruction that waits for all counters.
 //
 // REQUIRES: debian, gfx1100, sim, wave32
 // DEFINE: %{options} = -O2
+// DEFINE: %{gpu} = gfx1100
 // DEFINE: %{build} = %hip_cxx %device_pgo %flags %{options} %s %take_devprof %devprof_a
-// DEFINE: %{run} = %ended %on_sim HSA_SIM_AGENTS=gfx1100 DEVPROF_SYNC_MS=1000 ./a
-// DEFINE: %{flags} = %counts gfx1100.default.profraw > all && FileCheck %s < all && grep -v traps all
+// DEFINE: %{run} = %ended %on_sim HSA_SIM_AGENTS=%{gpu} DEVPROF_SYNC_MS=1000 ./a
+// DEFINE: %{flags} = %counts %{gpu}.default.profraw > all && FileCheck %s < all && grep -v traps all
 // DEFINE: %{same} = %{build} -o a && %{run} && %{flags} > stock && \
 // DEFINE:     %{build} -o a %keep_flags && %{run} && %{flags} > pass && diff stock pass
 // DEFINE: %{conditional} = %{build} -o a %keep_flags -Xclang -mllvm -Xclang -conditional-counter-update && %{run} && \
@@ -14,6 +15,9 @@
 // REDEFINE: %{options} = -O0
 // RUN: %{same} && %{conditional}
 // REDEFINE: %{options} = -O3 -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64
+// RUN: %{same}
+// REDEFINE: %{gpu} = gfx1201
+// REDEFINE: %{options} = -O2 --no-offload-arch=gfx1100 --offload-arch=gfx1201 %gfx1201_headers
 // RUN: %{same}
 //
 // A function has one test at its end, and behind it a loop with the stores, or a kernel the call of a function with the loop. A

@@ -106,7 +106,7 @@ impl Units {
     /// The compute units of the model's GPU with this instruction set: all of MI300X, eight of the others.
     pub fn of(arch: Architecture) -> Units {
         match arch {
-            Architecture::Gfx11 => GFX11,
+            Architecture::Gfx11 | Architecture::Gfx12 => GFX11,
             Architecture::Gfx90a => GFX90A,
             Architecture::Gfx942 => MI300X,
         }

@@ -28,6 +28,9 @@ pub struct Wave {
     pub xcc_id: u32,
     /// The wave waits at a barrier of GWS until there were more releases than this.
     pub gws_wait: Option<u64>,
+    /// How many barriers of the workgroup the wave has signalled, and how many it has passed or waits for.
+    pub barriers_signalled: u32,
+    pub barriers_passed: u32,
 }
 
 impl Wave {

@@ -182,11 +182,83 @@ fn a_kernel_of_gfx942_has_preloaded_arguments_and_accvgprs() {
     let (what, text) = fault(machine.run([64, 1, 1], [64, 1, 1]));
     assert_eq!(what, Fault::Agpr(8));
     assert!(text.contains("v_accvgpr_write_b32 a8, v0"), "{text}");
-    // gfx11 does not preload.
+    // RDNA does not preload.
     let machine = Machine::new();
     preloaded(&machine, 7);
     let error = machine.run([64, 1, 1], [64, 1, 1]).unwrap_err();
-    assert!(error.to_string().contains("gfx11 does not"), "{error}");
+    assert!(error.to_string().contains("gfx1100 does not"), "{error}");
+}
+
+/// Each workgroup stores TTMP7, the numbers in the dimensions y and z, at 4 × (16 x + 4 y + z).
+const STORE_GROUPS_OF_GFX12: &[u32] = &[
+    0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
+    0xbfc70000, // s_wait_kmcnt 0x0
+    0x84068675, // s_lshl_b32 s6, ttmp9, 6
+    0x9307ff73, 0x00100000, // s_bfe_u32 s7, ttmp7, 0x100000
+    0x88860607, // s_lshl4_add_u32 s6, s7, s6
+    0x85079073, // s_lshr_b32 s7, ttmp7, 16
+    0x87860607, // s_lshl2_add_u32 s6, s7, s6
+    0xca100006, 0x01020073, // v_dual_mov_b32 v1, s6 :: v_dual_mov_b32 v2, ttmp7
+    0xee068004, 0x01080000, 0x00000001, // global_store_b32 v1, v2, s[4:5] scope:SCOPE_DEV
+    0xbfb00000, // s_endpgm
+];
+
+#[test]
+fn the_workgroup_of_gfx12_is_in_ttmps() {
+    let machine = Machine::with_architecture(Architecture::Gfx12);
+    machine.load(STORE_GROUPS_OF_GFX12, true);
+    machine.run([32, 1, 1], [96, 4, 3]).unwrap();
+    for (x, y, z) in (0..36).map(|i| (i % 3, i / 3 % 4, i / 12)) {
+        assert_eq!(
+            machine.word(DATA + 4 * (16 * x + 4 * y + z)),
+            (y | z << 16) as u32
+        );
+    }
+    let error = machine.run([32, 1, 1], [32, 0x1_0001, 1]).unwrap_err();
+    let expected = "65537 workgroups in dimension 1: more than 65536";
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+/// After its signal, wave 0 waits in a loop for the result of wave 1, which is behind the barrier.
+const SPLIT_BARRIER: &[u32] = &[
+    0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
+    0xbfc70000, // s_wait_kmcnt 0x0
+    0xbe804ec1, // s_barrier_signal -1
+    0x9306ff74, 0x00050019, // s_bfe_u32 s6, ttmp8, 0x50019
+    0xbf068006, // s_cmp_eq_u32 s6, 0
+    0xbfa20007, // s_cbranch_scc1 again
+    0xbf94ffff, // s_barrier_wait -1
+    0xca100080, 0x01020087, // v_dual_mov_b32 v1, 0 :: v_dual_mov_b32 v2, 7
+    0xee068004, 0x01000000, 0x00000001, // global_store_b32 v1, v2, s[4:5]
+    0xbfb00000, // s_endpgm
+    0xf4000182, 0xf8000000, // again: s_load_b32 s6, s[4:5], 0x0
+    0xbfc70000, // s_wait_kmcnt 0x0
+    0xbf078706, // s_cmp_lg_u32 s6, 7
+    0xbfa2fffb, // s_cbranch_scc1 again
+    0xbf94ffff, // s_barrier_wait -1
+    0xbfb00000, // s_endpgm
+];
+
+#[test]
+fn a_barrier_is_complete_when_all_waves_have_signalled_it() {
+    let machine = Machine::with_architecture(Architecture::Gfx12);
+    machine.load(SPLIT_BARRIER, true);
+    let turns = AtomicU32::new(0);
+    let stop = || turns.fetch_add(1, SeqCst) > 1000;
+    machine
+        .gpu
+        .dispatch(&packet([64, 1, 1], [64, 1, 1]), stop)
+        .unwrap();
+    assert_eq!(machine.word(DATA), 7);
+    // A wait without a signal, two signals, the barrier whose number is in M0.
+    for code in [
+        &[0xbf94_ffff][..],
+        &[0xbe80_4ec1, 0xbe80_4ec1],
+        &[0xbe80_4e7d],
+    ] {
+        machine.load(code, true);
+        assert_eq!(fault(machine.run([32, 1, 1], [32, 1, 1])).0, Fault::Unknown);
+    }
 }
 
 #[test]

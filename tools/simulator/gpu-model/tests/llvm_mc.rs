@@ -31,6 +31,10 @@ const GFX11_WAVE64: Mode = Mode {
     arch: Architecture::Gfx11,
     lanes: 64,
 };
+const GFX12: Mode = Mode {
+    arch: Architecture::Gfx12,
+    lanes: 32,
+};
 const GFX90A: Mode = Mode {
     arch: Architecture::Gfx90a,
     lanes: 64,
@@ -124,7 +128,7 @@ type Sample = [u32; 3];
 fn disassemble(mode: Mode, samples: &[Sample]) -> Vec<Option<Instruction>> {
     /// `s_nop 0x7abc`, after each sample.
     const MARKER: u32 = 0xbf80_7abc;
-    // `s_code_end` of gfx11, `s_nop 0`, so that an instruction that starts in a sample's last word does not include the
+    // `s_code_end` of gfx11 and gfx12, `s_nop 0`, so that an instruction that starts in a sample's last word does not include the
     // marker.
     let filler: u32 = if mode.arch.is_gfx9() {
         0xbf80_0000
@@ -205,6 +209,8 @@ fn source(mode: Mode, kind: Kind, i: usize, vector: bool) -> Vec<String> {
             }
             forms
         }
+        Kind::SF16 | Kind::SF32 => strings(&["s8", "vcc_hi", "m0", "0", "-4.0", "0x1234"]),
+        Kind::BARRIER => strings(&["-1", "m0", "5", "0"]),
         Kind::NULL => strings(&["null"]),
         Kind::A32 => vec![range("a", 10 + 20 * i, bits)],
         Kind::V16 if !gfx9 => halves(),
@@ -251,6 +257,7 @@ fn destination(mode: Mode, kind: Kind, vector: bool) -> Vec<String> {
         Kind::MASK if bits == 64 => special("flat_scratch", &["s[24:25]", "vcc"]),
         Kind::MASK => special("", &["s24", "vcc_lo"]),
         Kind::S32 => strings(&["s5", "vcc_hi"]),
+        Kind::SF16 | Kind::SF32 => strings(&["s5", "vcc_hi", "m0", "null"]),
         Kind::A32 => strings(&["a5", "a200"]),
         _ if vector && kind.is_true16() && !gfx9 => strings(&["v5.l", "v5.h"]),
         // Pairs of gfx90a are aligned.
@@ -277,6 +284,12 @@ fn immediate(mode: Mode, kind: Kind) -> Vec<String> {
             "hwreg(HW_REG_HW_ID, 4, 7)",
             "hwreg(9, 0, 2)",
             "hwreg(20, 0, 4)",
+        ],
+        Kind::HWREG if mode == GFX12 => &[
+            "hwreg(HW_REG_WAVE_MODE)",
+            "hwreg(HW_REG_WAVE_HW_ID1, 4, 7)",
+            "hwreg(HW_REG_SHADER_CYCLES_HI)",
+            "hwreg(9, 0, 2)",
         ],
         Kind::HWREG => &[
             "hwreg(HW_REG_MODE)",
@@ -359,6 +372,31 @@ const DPP: [&str; 11] = [
     "dpp8:[0,1,2,3,4,5,6,7] fi:1",
 ];
 
+const GFX12_LOAD: [&str; 6] = [
+    "",
+    "scope:SCOPE_SE",
+    "th:TH_LOAD_NT",
+    "th:TH_LOAD_HT scope:SCOPE_DEV",
+    "th:TH_LOAD_LU",
+    "th:TH_LOAD_BYPASS scope:SCOPE_SYS",
+];
+const GFX12_STORE: [&str; 6] = [
+    "",
+    "scope:SCOPE_SE",
+    "th:TH_STORE_NT scope:SCOPE_DEV",
+    "th:TH_STORE_WB",
+    "th:TH_STORE_BYPASS scope:SCOPE_SYS",
+    "th:TH_STORE_NT_WB",
+];
+const GFX12_ATOMIC: [&str; 6] = [
+    "",
+    "scope:SCOPE_SYS",
+    "th:TH_ATOMIC_RETURN",
+    "th:TH_ATOMIC_NT scope:SCOPE_SE",
+    "th:TH_ATOMIC_NT_RETURN",
+    "th:TH_ATOMIC_CASCADE_NT scope:SCOPE_DEV",
+];
+
 /// Assembler lines for one row of the tables.
 struct Forms {
     spec: &'static Spec,
@@ -427,6 +465,12 @@ impl Forms {
                 sources.swap(0, 1);
             }
         }
+        if self.spec.src.contains(&Kind::K32) && self.spec.format == Encoding::Sop2 {
+            // K is the only literal.
+            sources
+                .iter_mut()
+                .for_each(|forms| forms.retain(|form| form != "0x1234"));
+        }
         let operands = [self.destinations(false), sources].concat();
         self.vary("", &operands, "");
     }
@@ -442,27 +486,36 @@ impl Forms {
         }
         let bits = self.spec.src[0].bits(32);
         let base = [4, 8, 96].map(|n| range("s", n, bits)).to_vec();
+        let gfx12 = self.mode == GFX12;
         let offsets = [
             "0x10",
-            if self.is_gfx9() { "0x0" } else { "null" },
-            "0xfffff",
+            if self.is_gfx9() || gfx12 {
+                "0x0"
+            } else {
+                "null"
+            },
+            if gfx12 { "0x7fffff" } else { "0xfffff" },
             "s3",
             "vcc_lo",
             "m0",
             "ttmp5",
             "-0x4",
-            "-0x100000",
+            if gfx12 { "-0x800000" } else { "-0x100000" },
         ];
         // The offset of a buffer load is not negative.
         let count = if bits == 128 { 7 } else { 9 };
         let plain = [dst, vec![base, strings(&offsets[..count])]].concat();
-        let count = if self.is_gfx9() { 2 } else { 4 };
-        for modifiers in &["", "glc", "dlc", "glc dlc"][..count] {
+        let modifiers: &[&str] = match self.mode.arch {
+            Architecture::Gfx12 => &GFX12_LOAD,
+            Architecture::Gfx11 => &["", "glc", "dlc", "glc dlc"],
+            _ => &["", "glc"],
+        };
+        for modifiers in modifiers {
             self.vary("", &plain, modifiers);
         }
         let both = [&plain[..2], &[strings(&["s3"])]].concat();
         self.vary("", &both, "offset:0x1");
-        self.vary("", &both, "offset:0xffff glc");
+        self.vary("", &both, &format!("offset:0xffff {}", modifiers[1]));
     }
 
     fn e32(&mut self) {
@@ -574,6 +627,20 @@ impl Forms {
             if is_vgpr(&forms[0]) {
                 forms.retain(|form| is_vgpr(form));
             }
+        }
+        // In gfx12, source 1 can be scalar.
+        if self.mode == GFX12
+            && self
+                .source_kinds()
+                .get(1)
+                .is_some_and(|kind| kind.bits(64) <= 32)
+        {
+            let mut all = [dst.clone(), src.clone()].concat();
+            let first = dst.len();
+            all[first + 1] = strings(&["s28", "null", "m0", "0", "-16", "src_scc"]);
+            all[first + 1].retain(|form| is_vgpr(&src[1][0]) || form.starts_with('s'));
+            self.vary("_e64_dpp", &all, DPP[1]);
+            self.vary("_e64_dpp", &all, DPP[9]);
         }
         let all = [dst.clone(), src.clone()].concat();
         for control in DPP {
@@ -809,17 +876,28 @@ impl Forms {
         }
     }
 
-    fn cache_modifiers(&self) -> [&'static str; 5] {
+    fn cache_modifiers(&self) -> &'static [&'static str] {
         match self.mode.arch {
-            Architecture::Gfx942 => ["", "sc0", "nt", "sc1", "sc0 nt sc1"],
-            Architecture::Gfx90a => ["", "glc", "slc", "scc", "glc slc scc"],
-            Architecture::Gfx11 => ["", "glc", "slc", "dlc", "glc slc dlc"],
+            Architecture::Gfx942 => &["", "sc0", "nt", "sc1", "sc0 nt sc1"],
+            Architecture::Gfx90a => &["", "glc", "slc", "scc", "glc slc scc"],
+            Architecture::Gfx11 => &["", "glc", "slc", "dlc", "glc slc dlc"],
+            Architecture::Gfx12 if self.spec.is_atomic() => &GFX12_ATOMIC,
+            Architecture::Gfx12 if self.spec.dst[0] == Kind::NONE => &GFX12_STORE,
+            Architecture::Gfx12 => &GFX12_LOAD,
         }
     }
 
     fn flat(&mut self) {
         let to_lds = self.spec.dst[0] == Kind::NONE && self.spec.src[1] == Kind::NONE;
+        if to_lds && self.mode == GFX12 {
+            // The instructions for caches.
+            for modifiers in ["", "scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS"] {
+                self.push("", &[], modifiers);
+            }
+            return;
+        }
         let offsets: &[&str] = match self.spec.format {
+            _ if self.mode == GFX12 => &["", "offset:8388607", "offset:-8388608"],
             Encoding::Flat => &["", "offset:1", "offset:4095"],
             _ => &["", "offset:4095", "offset:-4096", "offset:-1"],
         };
@@ -851,7 +929,10 @@ impl Forms {
             for (address, base) in addresses {
                 for offset in offsets {
                     for cache in self.cache_modifiers() {
-                        let returns = !atomic || cache.contains("glc") || cache.contains("sc0");
+                        let returns = !atomic
+                            || ["glc", "sc0", "RETURN"]
+                                .iter()
+                                .any(|name| cache.contains(name));
                         // LLVM's assembler does not have these forms.
                         let refused = ["GLOBAL_ATOMIC_ADD_F32", "GLOBAL_ATOMIC_PK_ADD_F16"];
                         if *file == "a"
@@ -917,7 +998,7 @@ impl Forms {
 }
 
 /// All pairs of VOPD operations.
-fn dual_lines() -> Vec<String> {
+fn dual_lines(arch: Architecture) -> Vec<String> {
     let half = |spec: &Spec, dst: &str, src0: &str, vsrc1: &str| {
         let mut operands = strings(&[dst, src0]);
         for kind in &spec.src[1..] {
@@ -930,7 +1011,7 @@ fn dual_lines() -> Vec<String> {
         let name = spec.name.to_lowercase().replacen("v_", "v_dual_", 1);
         format!("{name} {}", operands.join(", "))
     };
-    let all = Architecture::Gfx11.rows();
+    let all = arch.rows();
     let specs: Vec<_> = all.filter(|spec| spec.format == Encoding::Vopd).collect();
     let sources = [
         ("v1", "v2"),
@@ -982,7 +1063,7 @@ fn every_line(mode: Mode) -> Vec<String> {
             Encoding::Mubuf => forms.mubuf(),
             Encoding::Mai => forms.mai(),
             // Not the format of a table.
-            Encoding::Cache => unreachable!(),
+            Encoding::Cache | Encoding::ScalarFloat => unreachable!(),
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => {
                 forms.e32();
                 if spec.has_e64() {
@@ -1000,7 +1081,7 @@ fn every_line(mode: Mode) -> Vec<String> {
     }
     // Only wave32 has VOPD.
     if mode.lanes == 32 {
-        lines.append(&mut dual_lines());
+        lines.append(&mut dual_lines(mode.arch));
     }
     lines
 }
@@ -1150,8 +1231,36 @@ impl Random {
             let [first, rest @ ..] = self.gfx9_sample(number % 10);
             let [second, third] = rest.map(without_crash);
             [first, second, third]
+        } else if arch == Architecture::Gfx12 {
+            self.gfx12_sample(number % 11)
         } else {
             self.sample(number % 11)
+        }
+    }
+    /// Random words of one of 11 families of formats of gfx12.
+    fn gfx12_sample(&mut self, family: u32) -> Sample {
+        match family {
+            2 => {
+                let word = 0xf400_0000 | self.bits(6) << 13 | self.bits(13) | self.seldom(6) << 19;
+                let offset = self.bits(24) | self.seldom(1) << 24 | self.field(7, 124) << 25;
+                [word, offset, self.next()]
+            }
+            8 => {
+                let word = 0xec00_0000
+                    | (self.bits(2) % 3) << 24
+                    | self.bits(8) << 14
+                    | self.field(7, 124)
+                    | self.seldom(7) << 7
+                    | self.seldom(2) << 22;
+                let second = self.field(8, 0)
+                    | self.seldom(9) << 8
+                    | self.seldom(1) << 17
+                    | self.field(5, 0) << 18
+                    | self.field(8, 0) << 23
+                    | self.seldom(1) << 31;
+                [word, second, self.bits(8) | self.field(24, 0) << 8]
+            }
+            _ => self.sample(family),
         }
     }
     /// A nine-bit source of gfx9: often a VGPR, a constant, SDWA, DPP or a literal.
@@ -1354,6 +1463,8 @@ fn is_unspecified(text: &str, words: &[u32]) -> bool {
         || vop3 && mask.is_some_and(|mask| mask.starts_with("src_"))
         // OP_SEL selects half of a 32-bit operand.
         || vop3 && text.contains(" op_sel:[")
+        // The sign of a mask of classes.
+        || text.contains("_class_f16 ") && (text.contains(", -") || text.contains(", |"))
         // The source is a constant, relative to M0.
         || text.starts_with("s_movrelsd_2_b32")
 }
@@ -1372,7 +1483,7 @@ fn is_modelled_buffer(text: &str) -> bool {
 /// - If the decoder rejects words that LLVM prints unchanged, then LLVM has marked them as invalid, or LLVM's text does not
 ///   assemble to these words, or the model does not support the format.
 fn random_words_decode_alike(mode: Mode) {
-    const OTHER_FORMATS: [&str; 19] = [
+    const OTHER_FORMATS: [&str; 40] = [
         // gfx9
         "s_atomic_",
         "s_buffer_atomic_",
@@ -1394,6 +1505,28 @@ fn random_words_decode_alike(mode: Mode) {
         "lds_",
         "v_interp_",
         "s_atc_probe",
+        // gfx12
+        "export ",
+        "ds_bvh_stack_",
+        "ds_direct_load",
+        "ds_param_load",
+        "s_prefetch_",
+        "s_buffer_prefetch_",
+        "global_load_block",
+        "global_store_block",
+        "global_load_tr_",
+        "global_atomic_ordered_",
+        "scratch_load_block",
+        "scratch_store_block",
+        "v_cvt_f32_fp8",
+        "v_cvt_f32_bf8",
+        "v_cvt_pk_f32_",
+        "v_cvt_pk_fp8_",
+        "v_cvt_pk_bf8_",
+        "v_cvt_sr_",
+        "v_dot4_f32_",
+        "v_wmma_",
+        "v_swmmac_",
     ];
     // For some values or modifiers of these operations, the disassembler prints names that the assembler rejects.
     const OTHER_NAMES: [&str; 3] = ["s_version", "v_dot4_i32_i8", "v_dot8_i32_i4"];
@@ -1401,6 +1534,8 @@ fn random_words_decode_alike(mode: Mode) {
     // Only the families of vector instructions depend on the wave size.
     let samples: Vec<Sample> = (0..100_000)
         .filter(|number| mode != GFX11_WAVE64 || (3..=6).contains(&(number % 11)))
+        // gfx12 has most formats of gfx11.
+        .filter(|number| mode != GFX12 || number % 2 == 0)
         .map(|number| random.sample_of(mode.arch, number))
         .collect();
     let count = samples.len();
@@ -1425,8 +1560,13 @@ fn random_words_decode_alike(mode: Mode) {
                 }
             }
             (Err(_), Some((text, shown))) => {
-                let other = !(mode.arch.is_gfx9() && is_modelled_buffer(&text))
-                    && OTHER_FORMATS.iter().any(|name| text.starts_with(name));
+                // Bits of gfx1250, which llvm-mc prints for gfx1201.
+                let gfx1250 = [" nv", " scale_offset"]
+                    .iter()
+                    .any(|name| text.contains(name));
+                let other = gfx1250
+                    || !(mode.arch.is_gfx9() && is_modelled_buffer(&text))
+                        && OTHER_FORMATS.iter().any(|name| text.starts_with(name));
                 if words.starts_with(&shown) && !text.contains("/*") && !other {
                     rejected.push((text, shown));
                 }
@@ -1474,6 +1614,7 @@ fn main() {
     let modes = [
         ("in_wave32", GFX11_WAVE32),
         ("in_wave64", GFX11_WAVE64),
+        ("on_gfx1201", GFX12),
         ("on_gfx90a", GFX90A),
         ("on_gfx942", GFX942),
     ];

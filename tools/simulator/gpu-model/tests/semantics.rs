@@ -3,7 +3,7 @@
 //!
 //! - gfx1100: clang 23 compiles it at one or more of three optimization levels, for waves of 32 or 64 lanes. AMD's HIP and ROCr
 //!   run it on the model.
-//! - gfx90a and gfx942: clang 22 or 23 compiles it with or without optimization. ROCr's model mode does not start these GPUs, so
+//! - gfx90a, gfx942 and gfx1201: clang 22 or 23 compiles it with or without optimization. ROCr's model mode does not start these GPUs, so
 //!   the program uses `semantics/hip-on-hsa.cpp` instead of AMD's HIP, on tools/simulator/hsa-sim, which runs the model.
 //!
 //! Nearly all of the time is clang's. So the host code of a program is compiled once, without optimization, or once per target
@@ -112,9 +112,13 @@ impl Variant {
 
     /// The host code of a program, which its variants share. `GFX9` is in the programs in which it depends on the target.
     fn host(self, source: &str) -> Variant {
-        let depends = source.contains("GFX9");
+        let depends = source.contains("GFX9") && self.is_gfx9();
         let target = if depends { self.target } else { "gfx1100" };
         Variant::new(target, "clang++-23", "-O0", 0)
+    }
+
+    fn is_gfx9(self) -> bool {
+        self.target.starts_with("gfx9")
     }
 
     fn name(self) -> String {
@@ -146,7 +150,7 @@ impl Variant {
             "-Wno-cuda-compat",
             self.level,
         ];
-        if self.target != "gfx1100" {
+        if self.is_gfx9() {
             all.push(&define);
         } else if self.lanes == 64 {
             all.push("-mwavefrontsize64");
@@ -267,6 +271,10 @@ fn program(name: &str, variants: &[Variant]) {
 const GFX11_O0: Variant = Variant::new("gfx1100", "clang++-23", "-O0", 64);
 const GFX11_O1: Variant = Variant::new("gfx1100", "clang++-23", "-O1", 32);
 const GFX11_O3: Variant = Variant::new("gfx1100", "clang++-23", "-O3", 64);
+const GFX12_O0: Variant = Variant::new("gfx1201", "clang++-23", "-O0", 32);
+const GFX12_O3: Variant = Variant::new("gfx1201", "clang++-23", "-O3", 32);
+const GFX12_O3W: Variant = Variant::new("gfx1201", "clang++-23", "-O3", 64);
+const GFX12_O1: Variant = Variant::new("gfx1201", "clang++-22", "-O1", 32);
 const GFX90A_O0: Variant = Variant::new("gfx90a", "clang++-22", "-O0", 64);
 const GFX90A_O3: Variant = Variant::new("gfx90a", "clang++-23", "-O3", 64);
 const GFX942_O0: Variant = Variant::new("gfx942", "clang++-23", "-O0", 64);
@@ -277,17 +285,18 @@ const GFX942_O3: Variant = Variant::new("gfx942", "clang++-22", "-O3", 64);
 /// atomics, matrices and `s_getreg` differently (`Architecture::` in `src/exec`), so a program without them has one of the two. With
 /// all variants of all programs, there would be six more instructions for gfx11 or gfx9: five comparisons and `v_bfm_b32`, which have
 /// unit tests.
+/// gfx1201 has one variant each of the programs whose machine code has instructions that gfx11 does not have or encodes differently.
 const PROGRAMS: &[(&str, &str, &[Variant])] = &[
     ("integers", "integer", &[GFX11_O3, GFX90A_O3]),
     (
         "floats",
         "float",
-        &[GFX11_O0, GFX11_O1, GFX90A_O3, GFX942_O3],
+        &[GFX12_O0, GFX11_O0, GFX11_O1, GFX90A_O3, GFX942_O3],
     ),
     (
         "operations_across_lanes",
         "lanes",
-        &[GFX11_O1, GFX11_O3, GFX942_O3],
+        &[GFX12_O3W, GFX11_O1, GFX11_O3, GFX942_O3],
     ),
     (
         "functions_of_the_device_library",
@@ -298,22 +307,37 @@ const PROGRAMS: &[(&str, &str, &[Variant])] = &[
         "control_flow_and_calls",
         "control",
         &[
-            GFX11_O0, GFX11_O1, GFX11_O3, GFX90A_O0, GFX90A_O3, GFX942_O0, GFX942_O3,
+            GFX12_O3, GFX11_O0, GFX11_O1, GFX11_O3, GFX90A_O0, GFX90A_O3, GFX942_O0, GFX942_O3,
         ],
     ),
     (
         "memory_of_every_width",
         "memory",
-        &[GFX11_O0, GFX11_O1, GFX90A_O0, GFX90A_O3, GFX942_O3],
+        &[
+            GFX12_O3, GFX11_O0, GFX11_O1, GFX90A_O0, GFX90A_O3, GFX942_O3,
+        ],
     ),
-    ("atomics", "atomics", &[GFX11_O3, GFX90A_O3, GFX942_O3]),
+    (
+        "atomics",
+        "atomics",
+        &[GFX12_O3, GFX11_O3, GFX90A_O3, GFX942_O3],
+    ),
     ("copies_grids_and_streams", "host", &[GFX11_O1]),
     ("concurrent_queues", "concurrency", &[GFX11_O3]),
-    ("scalar_integers", "scalar", &[GFX11_O3, GFX942_O3]),
+    (
+        "scalar_integers",
+        "scalar",
+        &[GFX12_O3, GFX11_O3, GFX942_O3],
+    ),
     (
         "instructions_with_builtins",
         "instructions",
-        &[GFX11_O3, GFX942_O3],
+        &[GFX12_O1, GFX11_O3, GFX942_O3],
+    ),
+    (
+        "scalar_floats_and_other_instructions_of_rdna4",
+        "rdna4",
+        &[GFX12_O3],
     ),
     (
         "matrices_and_other_instructions_of_cdna",

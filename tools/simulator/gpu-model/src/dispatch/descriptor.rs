@@ -4,7 +4,7 @@
 //! Backend", "Kernel Descriptor" and "Initial Kernel Execution State".
 //!
 //! The private segment of gfx90a: the kernel gets a buffer resource, the initial value of FLAT_SCRATCH, and the wave's
-//! offset, which is always 0 here. The values only identify the private segment, see [`SCRATCH_RESOURCE`]. gfx11 and gfx942
+//! offset, which is always 0 here. The values only identify the private segment, see [`SCRATCH_RESOURCE`]. gfx11, gfx12 and gfx942
 //! have architected flat scratch: there is nothing to initialize.
 
 use super::packet::Packet;
@@ -61,11 +61,22 @@ mod property {
 
     pub const fn known(arch: Architecture) -> u16 {
         match arch {
-            Architecture::Gfx11 => ALL_TARGETS | WAVEFRONT_SIZE32,
+            Architecture::Gfx11 | Architecture::Gfx12 => ALL_TARGETS | WAVEFRONT_SIZE32,
             Architecture::Gfx90a => ALL_TARGETS | PRIVATE_SEGMENT_BUFFER | FLAT_SCRATCH_INIT,
             Architecture::Gfx942 => ALL_TARGETS,
         }
     }
+}
+
+/// MODE: rounding and denormals, DX10_CLAMP, IEEE, FP16_OVFL. gfx12 does not have DX10_CLAMP and IEEE; it behaves as if only
+/// DX10_CLAMP were set.
+fn initial_mode(arch: Architecture, rsrc1: u32) -> u32 {
+    let bit = |n: u32| rsrc1 >> n & 1;
+    let (dx10_clamp, ieee) = match arch {
+        Architecture::Gfx12 => (1, 0),
+        _ => (bit(21), bit(23)),
+    };
+    rsrc1 >> 12 & 0xff | dx10_clamp << 8 | ieee << 9 | bit(26) << 23
 }
 
 impl Descriptor {
@@ -85,10 +96,11 @@ impl Descriptor {
             ));
         }
         let preload = ((preload & 127) as usize, u64::from(preload >> 7));
-        if preload.0 != 0 && arch.is_gfx11() {
-            return Err(
-                "its descriptor preloads kernel arguments, which gfx11 does not support".into(),
-            );
+        if preload.0 != 0 && !arch.is_gfx9() {
+            return Err(format!(
+                "its descriptor preloads kernel arguments, which {} does not support",
+                arch.name()
+            ));
         }
         let entry = address.wrapping_add(offset);
         let lanes = if properties & property::WAVEFRONT_SIZE32 != 0 {
@@ -114,12 +126,8 @@ impl Descriptor {
             lanes,
             vgprs,
             agprs: registers - vgprs,
-            // Rounding and denormals, DX10_CLAMP, IEEE, FP16_OVFL.
-            mode: rsrc1 >> 12 & 0xff
-                | (rsrc1 >> 21 & 1) << 8
-                | (rsrc1 >> 23 & 1) << 9
-                | (rsrc1 >> 26 & 1) << 23,
-            wgp_mode: arch.is_gfx11() && rsrc1 >> 29 & 1 == 1,
+            mode: initial_mode(arch, rsrc1),
+            wgp_mode: !arch.is_gfx9() && rsrc1 >> 29 & 1 == 1,
             properties,
             user_sgprs: (rsrc2 >> 1 & 31) as usize,
             preload,
@@ -134,6 +142,11 @@ impl Descriptor {
             ));
         }
         Ok(descriptor)
+    }
+
+    /// Whether the numbers of the workgroup are in TTMPs, not in SGPRs.
+    pub fn has_workgroup_ids_in_ttmps(&self) -> bool {
+        self.arch == Architecture::Gfx12
     }
 
     /// Whether the kernel gets the address of its packet.

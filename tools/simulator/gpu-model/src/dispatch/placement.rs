@@ -1,10 +1,10 @@
-//! Which SIMD executes a wave: the registers HW_ID1 of gfx11, HW_ID of gfx9 and XCC_ID of gfx942 (guides, "Hardware
+//! Which SIMD executes a wave: the registers HW_ID1 of gfx11 and gfx12, HW_ID of gfx9 and XCC_ID of gfx942 (guides, "Hardware
 //! registers"; HIP's amd_device_functions.h).
 //!
 //! The model executes waves on host threads, so these are only numbers that kernels can read. They are the numbers of a GPU with
 //! these compute units ([`Units`]):
 //!
-//! - gfx11: two shader engines with two shader arrays each, and one workgroup processor (WGP) per array. A WGP has two
+//! - gfx11 and gfx12: two shader engines with two shader arrays each, and one workgroup processor (WGP) per array. A WGP has two
 //!   compute units, a compute unit has two SIMDs. WGP_ID is the physical number, so an array's only WGP need not have
 //!   number 0.
 //! - gfx90a: four shader engines with two compute units each. A compute unit has four SIMDs.
@@ -28,7 +28,7 @@ pub struct Placement {
     pub xcc_id: u32,
 }
 
-/// The placement of a wave of a workgroup. `units`: the units of the GPU. gfx11 always has the same.
+/// The placement of a wave of a workgroup. `units`: the units of the GPU. gfx11 and gfx12 always have the same.
 pub fn placement(
     arch: Architecture,
     units: &Units,
@@ -37,7 +37,7 @@ pub fn placement(
     wgp_mode: bool,
 ) -> Placement {
     match arch {
-        Architecture::Gfx11 => Placement {
+        Architecture::Gfx11 | Architecture::Gfx12 => Placement {
             hw_id: hw_id1(workgroup, wave, wgp_mode),
             xcc_id: 0,
         },

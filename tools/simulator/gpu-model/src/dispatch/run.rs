@@ -23,6 +23,9 @@ use crate::wave::Wave;
 /// there are as many waves as the compute units hold: the waves of a cooperative launch wait for each other.
 const RESIDENT_WAVES: u64 = 1024;
 
+/// The register number of TTMP0.
+const TTMP0: usize = 108;
+
 struct Progress {
     /// The next workgroup to start, in x, y, z order.
     next: u64,
@@ -84,6 +87,14 @@ impl Run {
         let waves_of_each = u64::from(size.iter().product::<u32>().div_ceil(lanes));
         let workgroups_of = |waves: u64| (waves / waves_of_each).max(1) as usize;
         let workgroups: [u32; 3] = std::array::from_fn(|d| packet.grid_size[d].div_ceil(size[d]));
+        if descriptor.has_workgroup_ids_in_ttmps()
+            && let Some(dimension) = (1..3).find(|&d| workgroups[d] > 0x1_0000)
+        {
+            return Err(format!(
+                "{} workgroups in dimension {dimension}: more than 65536",
+                workgroups[dimension]
+            ));
+        }
         Ok(Run {
             packet: *packet,
             units,
@@ -176,11 +187,20 @@ impl Run {
             hw_id: 0,
             xcc_id: 0,
             gws_wait: None,
+            barriers_signalled: 0,
+            barriers_passed: 0,
         };
         wave.sgpr[..self.user_sgprs.len()].copy_from_slice(&self.user_sgprs);
         let mut next = self.user_sgprs.len();
+        let in_ttmps = descriptor.has_workgroup_ids_in_ttmps();
+        if in_ttmps {
+            wave.sgpr[TTMP0 + 7] = workgroup[1] | workgroup[2] << 16;
+            // The number of the wave in its workgroup.
+            wave.sgpr[TTMP0 + 8] = ((first / descriptor.lanes) as u32) << 25;
+            wave.sgpr[TTMP0 + 9] = workgroup[0];
+        }
         for (enabled, id) in descriptor.workgroup_ids.into_iter().zip(workgroup) {
-            if enabled {
+            if enabled && !in_ttmps {
                 wave.sgpr[next] = id;
                 next += 1;
             }

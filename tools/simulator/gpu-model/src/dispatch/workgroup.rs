@@ -77,13 +77,21 @@ impl Workgroup {
         let single = self.waves.len() == 1;
         let mut left = WORKGROUP_TURN;
         loop {
-            let mut ran = false;
+            let waves = self.waves.iter();
+            let active = waves.filter(|resident| resident.state != State::Ended);
+            // The number of barriers that all waves have signalled.
+            let Some(complete) = active.map(|it| it.wave.barriers_signalled).min() else {
+                return Ok(Pause::Ended);
+            };
             let mut worked = false;
             for (number, resident) in self.waves.iter_mut().enumerate() {
-                if resident.state != State::Ready {
-                    continue;
+                match resident.state {
+                    State::Ready => {}
+                    State::AtBarrier if resident.wave.barriers_passed <= complete => {
+                        resident.state = State::Ready;
+                    }
+                    _ => continue,
                 }
-                ran = true;
                 let mut budget = WAVE_TURN;
                 let ResidentWave { wave, scratch, .. } = resident;
                 let result = interpreter.run(wave, &mut self.lds, scratch, &mut budget, single);
@@ -101,19 +109,7 @@ impl Workgroup {
                 }
                 worked |= result != Ok(Flow::Yield);
             }
-            if !ran {
-                // Every wave that has not ended is at the barrier.
-                let mut any = false;
-                for resident in &mut self.waves {
-                    if resident.state == State::AtBarrier {
-                        resident.state = State::Ready;
-                        any = true;
-                    }
-                }
-                if !any {
-                    return Ok(Pause::Ended);
-                }
-            } else if !worked {
+            if !worked {
                 return Ok(Pause::Waiting);
             }
             if left == 0 {

@@ -9,6 +9,8 @@ pub enum Atomic {
     Sub,
     /// Subtracts, clamped at zero.
     ClampedSub,
+    /// Subtracts, unless the result would be negative.
+    ConditionalSub,
     ReverseSub,
     Inc,
     Dec,
@@ -70,6 +72,7 @@ macro_rules! apply {
                 Atomic::Add => old.wrapping_add(data),
                 Atomic::Sub => old.wrapping_sub(data),
                 Atomic::ClampedSub => old.saturating_sub(data),
+                Atomic::ConditionalSub => old.checked_sub(data).unwrap_or(old),
                 Atomic::ReverseSub => data.wrapping_sub(old),
                 Atomic::Inc => either(old >= data, 0, old.wrapping_add(1)),
                 Atomic::Dec => either(old == 0 || old > data, data, old.wrapping_sub(1)),

@@ -57,9 +57,10 @@ fn access(inst: &Inst) -> Result<Access, Fault> {
         ATOMIC_CMPSWAP_F32 => atomic(Atomic::CompareSwapFloat),
         ATOMIC_MIN_F32 | ATOMIC_MIN_F64 => atomic(Atomic::MinFloat),
         ATOMIC_MAX_F32 | ATOMIC_MAX_F64 => atomic(Atomic::MaxFloat),
-        // The adder in the L2 cache flushes denormals, except in gfx942.
+        ATOMIC_COND_SUB_U32 => atomic(Atomic::ConditionalSub),
+        // The adder in the L2 cache of gfx11 and gfx90a flushes denormals.
         ATOMIC_ADD_F32 => atomic(Atomic::AddFloat {
-            flush: inst.arch != Architecture::Gfx942,
+            flush: matches!(inst.arch, Architecture::Gfx11 | Architecture::Gfx90a),
         }),
         ATOMIC_ADD_F64 => atomic(Atomic::AddFloat { flush: false }),
         ATOMIC_PK_ADD_F16 => atomic(Atomic::AddPacked { bf16: false }),

@@ -5,7 +5,7 @@
 pub enum Flow {
     /// Continue at the program counter.
     Next,
-    /// Wait for the other waves of the workgroup.
+    /// Wait until the other waves of the workgroup have signalled the barrier.
     Barrier,
     /// Let other waves run first (`s_sleep`).
     Yield,

@@ -122,11 +122,16 @@ fn action(wave: &Wave, inst: &Inst) -> Result<Action, Fault> {
         }),
         DS_PK_ADD_F16 | DS_PK_ADD_RTN_F16 => atomic(Atomic::AddPacked { bf16: false }),
         DS_PK_ADD_BF16 | DS_PK_ADD_RTN_BF16 => atomic(Atomic::AddPacked { bf16: true }),
+        DS_SUB_CLAMP_U32 | DS_SUB_CLAMP_RTN_U32 => atomic(Atomic::ClampedSub),
+        DS_COND_SUB_U32 | DS_COND_SUB_RTN_U32 => atomic(Atomic::ConditionalSub),
         DS_WRAP_RTN_B32 => atomic(Atomic::Wrap),
         DS_APPEND => Action::Count { up: true },
         DS_CONSUME => Action::Count { up: false },
         DS_PERMUTE_B32 => Action::Permute(permute),
         DS_BPERMUTE_B32 => Action::Permute(bpermute),
+        DS_BPERMUTE_FI_B32 => {
+            Action::Permute(|from, data, _, offset, group| bpermute(from, data, !0, offset, group))
+        }
         DS_SWIZZLE_B32 => Action::Swizzle,
         _ => return Err(Fault::Unknown),
     })
@@ -455,6 +460,24 @@ mod tests {
                 source,
                 "{pattern:#x}, lane {lane}"
             );
+        }
+    }
+
+    #[test]
+    fn bpermute_fi_reads_inactive_lanes() {
+        for (op, expected) in [
+            (Op::DS_BPERMUTE_B32, [0, 0, 102, 0]),
+            (Op::DS_BPERMUTE_FI_B32, [101, 0, 102, 0]),
+        ] {
+            let mut wave = wave(32);
+            for lane in 0..32 {
+                // The next lane, and for lane 2 itself.
+                wave.vgpr[0][lane] = 4 * if lane == 2 { 2 } else { lane as u32 + 1 };
+                wave.vgpr[2][lane] = 100 + lane as u32;
+            }
+            wave.set_exec(0b101);
+            execute(&mut wave, &ds(op, 0, 0), &mut []).unwrap();
+            assert_eq!(wave.vgpr[8][..4], expected, "{op:?}");
         }
     }
 

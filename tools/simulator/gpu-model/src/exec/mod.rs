@@ -38,7 +38,8 @@ pub fn execute(
         | Encoding::Vop3Sd
         | Encoding::Vop3p
         | Encoding::Mai
-        | Encoding::Vopd => valu::execute(wave, inst).map(|()| Flow::Next),
+        | Encoding::Vopd
+        | Encoding::ScalarFloat => valu::execute(wave, inst).map(|()| Flow::Next),
         Encoding::Sop1 => salu::sop1(wave, inst).map(|()| Flow::Next),
         Encoding::Sop2 => salu::sop2(wave, inst).map(|()| Flow::Next),
         Encoding::Sopc => salu::sopc(wave, inst).map(|()| Flow::Next),

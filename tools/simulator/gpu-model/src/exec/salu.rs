@@ -327,6 +327,14 @@ pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         S_AND_NOT0_WREXEC_B32 | S_AND_NOT0_WREXEC_B64 => salu.write_exec(|s, e| !s & e),
         S_AND_NOT1_WREXEC_B32 | S_AND_NOT1_WREXEC_B64 => salu.write_exec(|s, e| s & !e),
 
+        // Only the barrier of the workgroup, -1, and only if the wave does not have to wait for it first.
+        S_BARRIER_SIGNAL
+            if inst.src[0].0 == 193
+                && salu.wave.barriers_signalled == salu.wave.barriers_passed =>
+        {
+            salu.wave.barriers_signalled += 1;
+            Ok(())
+        }
         S_SET_GPR_IDX_IDX => {
             salu.wave.sgpr[125] = m0 & !0xff | salu.source::<u32>(0)? & 0xff;
             Ok(())
@@ -372,6 +380,9 @@ pub fn sop2(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         S_LSHL2_ADD_U32 => salu.scc2(|a, b| shifted_add(a, 2, b)),
         S_LSHL3_ADD_U32 => salu.scc2(|a, b| shifted_add(a, 3, b)),
         S_LSHL4_ADD_U32 => salu.scc2(|a, b| shifted_add(a, 4, b)),
+        S_ADD_NC_U64 => salu.map2(u64::wrapping_add),
+        S_SUB_NC_U64 => salu.map2(u64::wrapping_sub),
+        S_MUL_U64 => salu.map2(u64::wrapping_mul),
         S_MUL_I32 => salu.map2(i32::wrapping_mul),
         S_MUL_HI_U32 => salu.map2(|a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32),
         S_MUL_HI_I32 => salu.map2(|a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32),
@@ -463,10 +474,13 @@ mod hwreg {
     pub const HW_ID: u32 = 4;
     /// Of gfx942.
     pub const XCC_ID: u32 = 20;
-    /// These are of gfx11.
+    /// These are of gfx11 and gfx12.
     pub const HW_ID1: u32 = 23;
     pub const HW_ID2: u32 = 24;
+    /// The low half in gfx12.
     pub const SHADER_CYCLES: u32 = 29;
+    /// The high half, of gfx12.
+    pub const SHADER_CYCLES_HI: u32 = 30;
 }
 
 /// The bit of MODE of gfx9 that enables the relative register numbers of VALU instructions.
@@ -474,6 +488,9 @@ pub const GPR_IDX_EN: u32 = 1 << 27;
 
 /// The bits of MODE that the model supports: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
 const MODE_BITS: u32 = 0x80_03ff;
+
+/// MODE of gfx12 does not have the bits of DX10_CLAMP and IEEE.
+const GFX12_MODE_BITS: u32 = 0x80_00ff;
 
 fn hwreg_fields(imm: i32) -> (u32, u32, u32) {
     let imm = imm as u32;
@@ -484,24 +501,30 @@ fn hwreg_fields(imm: i32) -> (u32, u32, u32) {
 fn hwreg_value(wave: &Wave, inst: &Inst) -> Result<u32, Fault> {
     let (register, offset, mask) = hwreg_fields(inst.imm);
     let value = match (register, inst.arch) {
+        (hwreg::MODE, Architecture::Gfx12) => wave.mode & GFX12_MODE_BITS,
         (hwreg::MODE, _) => wave.mode,
         (hwreg::HW_ID, Architecture::Gfx90a | Architecture::Gfx942) => wave.hw_id,
         (hwreg::XCC_ID, Architecture::Gfx942) => wave.xcc_id,
-        (hwreg::HW_ID1, Architecture::Gfx11) => wave.hw_id,
+        (hwreg::HW_ID1, Architecture::Gfx11 | Architecture::Gfx12) => wave.hw_id,
         // The queue, always the first one.
-        (hwreg::HW_ID2, Architecture::Gfx11) => 0,
+        (hwreg::HW_ID2, Architecture::Gfx11 | Architecture::Gfx12) => 0,
+        (hwreg::SHADER_CYCLES, Architecture::Gfx12) => clock_ticks() as u32,
+        (hwreg::SHADER_CYCLES_HI, Architecture::Gfx12) => (clock_ticks() >> 32) as u32,
         (hwreg::SHADER_CYCLES, Architecture::Gfx11) => clock_ticks() as u32 & 0xf_ffff,
         _ => return Err(Fault::Unknown),
     };
     Ok(value >> offset & mask)
 }
 
-fn set_hwreg(wave: &mut Wave, imm: i32, value: u32) -> Result<(), Fault> {
-    let (register, offset, mask) = hwreg_fields(imm);
+fn set_hwreg(wave: &mut Wave, inst: &Inst, value: u32) -> Result<(), Fault> {
+    let (register, offset, mask) = hwreg_fields(inst.imm);
+    let gfx12 = inst.arch == Architecture::Gfx12;
+    let known = if gfx12 { GFX12_MODE_BITS } else { MODE_BITS };
     let mask = mask << offset;
-    if register != hwreg::MODE || (value << offset) & mask & !MODE_BITS != 0 {
+    if register != hwreg::MODE || (value << offset) & mask & !known != 0 {
         return Err(Fault::Unknown);
     }
+    let mask = if gfx12 { mask & known } else { mask };
     wave.mode = wave.mode & !mask | value << offset & mask;
     Ok(())
 }
@@ -533,8 +556,8 @@ pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         S_ADDK_I32 => salu.write_scc(salu.old::<i32>()?.overflowing_add(imm)),
         S_MULK_I32 => salu.write(salu.old::<i32>()?.wrapping_mul(imm)),
         S_GETREG_B32 => salu.write(hwreg_value(salu.wave, inst)?),
-        S_SETREG_B32 => set_hwreg(salu.wave, imm, scalar32(salu.wave, inst, inst.src[0])?),
-        S_SETREG_IMM32_B32 => set_hwreg(salu.wave, imm, inst.literal),
+        S_SETREG_B32 => set_hwreg(salu.wave, inst, scalar32(salu.wave, inst, inst.src[0])?),
+        S_SETREG_IMM32_B32 => set_hwreg(salu.wave, inst, inst.literal),
         S_CALL_B64 => {
             salu.write(salu.wave.pc)?;
             salu.branch();
@@ -564,6 +587,15 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
         | S_DELAY_ALU
         | S_WAITCNT
         | S_WAITCNT_DEPCTR
+        | S_WAIT_LOADCNT
+        | S_WAIT_STORECNT
+        | S_WAIT_SAMPLECNT
+        | S_WAIT_BVHCNT
+        | S_WAIT_EXPCNT
+        | S_WAIT_DSCNT
+        | S_WAIT_KMCNT
+        | S_WAIT_LOADCNT_DSCNT
+        | S_WAIT_STORECNT_DSCNT
         | S_WAIT_IDLE
         | S_SETPRIO
         | S_SET_INST_PREFETCH_DISTANCE
@@ -577,7 +609,16 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
             false
         }
         S_SLEEP => return Ok(Flow::Yield),
-        S_BARRIER => return Ok(Flow::Barrier),
+        S_BARRIER => {
+            wave.barriers_signalled += 1;
+            wave.barriers_passed += 1;
+            return Ok(Flow::Barrier);
+        }
+        // The barrier of the workgroup, which the wave must have signalled.
+        S_BARRIER_WAIT if inst.imm == -1 && wave.barriers_passed < wave.barriers_signalled => {
+            wave.barriers_passed += 1;
+            return Ok(Flow::Barrier);
+        }
         S_ENDPGM => return Ok(Flow::End),
         S_ICACHE_INV => return Ok(Flow::Refetch),
         S_ROUND_MODE => {
@@ -589,7 +630,7 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
             false
         }
         // MSG_DEALLOC_VGPRS is a hint at the end of a kernel.
-        S_SENDMSG if inst.imm as u16 == 3 && inst.arch.is_gfx11() => false,
+        S_SENDMSG if inst.imm as u16 == 3 && !inst.arch.is_gfx9() => false,
         // llvm.debugtrap: without a debugger, AMD's trap handler continues after it.
         S_TRAP if inst.imm as u8 == 3 => false,
         S_TRAP => return Err(Fault::Trap(inst.imm as u8)),
@@ -824,13 +865,36 @@ mod tests {
     }
 
     #[test]
-    fn identification_registers_of_gfx9() {
+    fn mode_of_gfx12_has_neither_dx10_clamp_nor_ieee() {
+        let mut wave = wave(32);
+        wave.mode = 0x1f5;
+        let mut inst = inst(Op::S_SETREG_IMM32_B32, Encoding::Sopk);
+        inst.arch = Architecture::Gfx12;
+        inst.dst = Operand(4);
+        // hwreg(HW_REG_WAVE_MODE)
+        inst.imm = i32::from((1 | 31 << 11) as i16);
+        inst.literal = 0xa0;
+        sopk(&mut wave, &inst).unwrap();
+        assert_eq!(wave.mode, 0x1a0);
+        inst.op = Op::S_GETREG_B32;
+        sopk(&mut wave, &inst).unwrap();
+        assert_eq!(wave.sgpr[4], 0xa0);
+        inst.op = Op::S_SETREG_IMM32_B32;
+        inst.literal = 0x1a0;
+        assert_eq!(sopk(&mut wave, &inst), Err(Fault::Unknown));
+    }
+
+    #[test]
+    fn identification_registers_of_other_architectures() {
         for (arch, register, expected) in [
             (Architecture::Gfx90a, 4, Ok(0x2105)),
             (Architecture::Gfx942, 4, Ok(0x2105)),
             (Architecture::Gfx942, 20, Ok(1)),
             (Architecture::Gfx90a, 20, Err(Fault::Unknown)),
             (Architecture::Gfx942, 23, Err(Fault::Unknown)),
+            (Architecture::Gfx12, 23, Ok(0x2105)),
+            (Architecture::Gfx12, 24, Ok(0)),
+            (Architecture::Gfx12, 4, Err(Fault::Unknown)),
         ] {
             let mut wave = wave(64);
             (wave.hw_id, wave.xcc_id) = (0x2105, 1);

@@ -7,10 +7,25 @@ use crate::isa::{Inst, Op, Operand};
 use crate::memory::{Storage, View};
 use crate::wave::Wave;
 
+/// The value of a load of 8 or 16 bits.
+fn load_narrow(op: Op, address: u64, memory: &mut View) -> Result<Option<u32>, Fault> {
+    if matches!(op, Op::S_LOAD_I16 | Op::S_LOAD_U16) {
+        Fault::check_alignment(address, 2)?;
+    }
+    Ok(Some(match op {
+        Op::S_LOAD_I8 => i32::from(memory.load_u8(address)? as i8) as u32,
+        Op::S_LOAD_U8 => memory.load_u8(address)?.into(),
+        Op::S_LOAD_I16 => i32::from(memory.load_u16(address)? as i16) as u32,
+        Op::S_LOAD_U16 => memory.load_u16(address)?.into(),
+        _ => return Ok(None),
+    }))
+}
+
 pub fn execute(wave: &mut Wave, inst: &Inst, memory: &mut View) -> Result<(), Fault> {
     let dwords = match inst.op {
-        Op::S_LOAD_B32 => 1,
+        Op::S_LOAD_B32 | Op::S_LOAD_I8 | Op::S_LOAD_U8 | Op::S_LOAD_I16 | Op::S_LOAD_U16 => 1,
         Op::S_LOAD_B64 => 2,
+        Op::S_LOAD_B96 => 3,
         Op::S_LOAD_B128 => 4,
         Op::S_LOAD_B256 => 8,
         Op::S_LOAD_B512 => 16,
@@ -32,6 +47,12 @@ pub fn execute(wave: &mut Wave, inst: &Inst, memory: &mut View) -> Result<(), Fa
     let mut address = scalar64(wave, inst, inst.src[0])?.wrapping_add_signed(i64::from(inst.imm));
     if inst.src[1] != Operand::NONE {
         address = address.wrapping_add(u64::from(scalar32(wave, inst, inst.src[1])?));
+    }
+    if let Some(value) = load_narrow(inst.op, address, memory)? {
+        if let Some(n) = inst.dst.as_sgpr() {
+            wave.sgpr[n] = value;
+        }
+        return Ok(());
     }
     let mut data = [0; 16];
     // The hardware ignores the low two bits.
@@ -90,6 +111,16 @@ mod tests {
                 .collect();
             assert_eq!(load(op, 16, -16, 7), Ok(expected), "{op:?}");
         }
+        assert_eq!(
+            load(Op::S_LOAD_B96, 16, 0, 0).unwrap()[..4],
+            [108, 109, 110, 0]
+        );
+        // Bytes 0, 1, and 2 to 3 of the dword in front of it, all of numbers below 256.
+        assert_eq!(load(Op::S_LOAD_U8, 16, 0, 0x20).unwrap()[0], 116);
+        assert_eq!(load(Op::S_LOAD_U8, 16, 1, 0x20).unwrap()[0], 0);
+        assert_eq!(load(Op::S_LOAD_U16, 16, -2, 0x20).unwrap()[0], 0);
+        let misaligned = load(Op::S_LOAD_I16, 16, 1, 0).unwrap_err();
+        assert!(matches!(misaligned, Fault::Alignment { size: 2, .. }));
         assert_eq!(load(Op::S_LOAD_B512, 96, 0, 0), Err(Fault::Sgpr(111)));
         assert_eq!(load(Op::S_LOAD_B64, 124, 0, 0), Ok(vec![0; 18]));
         assert_eq!(

@@ -16,6 +16,8 @@ pub fn wave(lanes: usize) -> Wave {
         hw_id: 0,
         xcc_id: 0,
         gws_wait: None,
+        barriers_signalled: 0,
+        barriers_passed: 0,
     };
     wave.set_exec(u64::MAX);
     wave

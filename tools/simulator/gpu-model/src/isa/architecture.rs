@@ -6,6 +6,8 @@ pub enum Architecture {
     /// RDNA3: gfx1100 to gfx1103.
     #[default]
     Gfx11,
+    /// RDNA4: gfx1200 and gfx1201.
+    Gfx12,
     /// CDNA2: MI200.
     Gfx90a,
     /// CDNA3: MI300.
@@ -15,6 +17,7 @@ pub enum Architecture {
 impl Architecture {
     pub const ALL: &[Architecture] = &[
         Architecture::Gfx11,
+        Architecture::Gfx12,
         Architecture::Gfx90a,
         Architecture::Gfx942,
     ];
@@ -23,6 +26,7 @@ impl Architecture {
     pub fn find(target: &str) -> Option<Architecture> {
         Some(match target {
             "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" => Architecture::Gfx11,
+            "gfx1200" | "gfx1201" => Architecture::Gfx12,
             "gfx90a" => Architecture::Gfx90a,
             "gfx942" => Architecture::Gfx942,
             _ => return None,
@@ -33,6 +37,7 @@ impl Architecture {
     pub const fn name(self) -> &'static str {
         match self {
             Architecture::Gfx11 => "gfx1100",
+            Architecture::Gfx12 => "gfx1201",
             Architecture::Gfx90a => "gfx90a",
             Architecture::Gfx942 => "gfx942",
         }
@@ -43,23 +48,14 @@ impl Architecture {
     pub const fn is_gfx9(self) -> bool {
         match self {
             Architecture::Gfx90a | Architecture::Gfx942 => true,
-            Architecture::Gfx11 => false,
-        }
-    }
-
-    /// Whether it belongs to the GFX11 family: RDNA3.
-    #[inline]
-    pub const fn is_gfx11(self) -> bool {
-        match self {
-            Architecture::Gfx11 => true,
-            Architecture::Gfx90a | Architecture::Gfx942 => false,
+            Architecture::Gfx11 | Architecture::Gfx12 => false,
         }
     }
 
     /// The number of lanes of a wave, unless a kernel says otherwise.
     pub const fn wave_size(self) -> usize {
         match self {
-            Architecture::Gfx11 => 32,
+            Architecture::Gfx11 | Architecture::Gfx12 => 32,
             Architecture::Gfx90a | Architecture::Gfx942 => 64,
         }
     }

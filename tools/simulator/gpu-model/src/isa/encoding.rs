@@ -9,6 +9,8 @@ pub enum Encoding {
     Sopk,
     Sopp,
     Smem,
+    /// SOP1, SOP2 and SOPC with floats (gfx12).
+    ScalarFloat,
     /// The instructions of MUBUF without operands: invalidations and write-backs of caches.
     Cache,
     Vop1,

@@ -105,10 +105,12 @@ pub struct Inst {
     pub imm: i32,
     /// DS offset1 of the two-address forms.
     pub imm2: u8,
-    /// GLC; SC0 of gfx942.
+    /// GLC; SC0 of gfx942; the bit of TH of gfx12 with which an atomic returns the old value.
     pub glc: bool,
     /// SLC; NT of gfx942.
     pub slc: bool,
+    /// SCOPE (two bits) and TH (three bits) of gfx12.
+    pub cache: u8,
     /// DLC of gfx11, SCC of gfx90a, SC1 of gfx942.
     pub dlc: bool,
     /// DS: the GDS bit. SCRATCH: SVE, whether the VGPR address is used. MUBUF: OFFEN, the same.
@@ -141,6 +143,7 @@ pub(super) fn blank(arch: Architecture, spec: &'static Spec, enc: Encoding) -> I
         imm2: 0,
         glc: false,
         slc: false,
+        cache: 0,
         dlc: false,
         flag: false,
         dpp: Dpp::None,

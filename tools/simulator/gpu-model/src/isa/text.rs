@@ -73,11 +73,14 @@ fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
         _ => {}
     }
     let names = match inst.arch {
-        Architecture::Gfx11 => [" glc", " slc", " dlc"],
+        Architecture::Gfx11 | Architecture::Gfx12 => [" glc", " slc", " dlc"],
         Architecture::Gfx90a => [" glc", " slc", " scc"],
         Architecture::Gfx942 if inst.enc == Encoding::Smem => [" glc", "", ""],
         Architecture::Gfx942 => [" sc0", " nt", " sc1"],
     };
+    if inst.arch == Architecture::Gfx12 {
+        return cache_policy(f, inst).and_then(|()| dpp_control(f, inst));
+    }
     for (set, name) in [inst.glc, inst.slc, inst.dlc].into_iter().zip(names) {
         if set {
             f.write_str(name)?;
@@ -87,6 +90,53 @@ fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
         sdwa_control(f, inst, sdwa)?;
     }
     dpp_control(f, inst)
+}
+
+/// TH and SCOPE of gfx12.
+fn cache_policy(f: &mut Formatter, inst: &Inst) -> fmt::Result {
+    let (scope, hint) = (inst.cache & 3, inst.cache >> 2);
+    let system = scope == 3;
+    let name = match hint {
+        0 => "",
+        _ if inst.spec.is_atomic() => match hint {
+            1 => "ATOMIC_RETURN",
+            2 => "ATOMIC_NT",
+            3 => "ATOMIC_NT_RETURN",
+            4 | 5 if scope >= 2 => "ATOMIC_CASCADE_RT",
+            6 | 7 if scope >= 2 => "ATOMIC_CASCADE_NT",
+            _ => return write!(f, " th:TH_ATOMIC_{hint:#x}").and_then(|()| write_scope(f, scope)),
+        },
+        1 => "NT",
+        2 => "HT",
+        3 if system => "BYPASS",
+        3 if inst.spec.dst[0] == Kind::NONE => "WB",
+        3 => "LU",
+        4 => "NT_RT",
+        5 => "RT_NT",
+        6 => "NT_HT",
+        _ if inst.spec.dst[0] == Kind::NONE => "NT_WB",
+        _ => return write!(f, " th:0x7").and_then(|()| write_scope(f, scope)),
+    };
+    if !name.is_empty() {
+        f.write_str(" th:TH_")?;
+        if !inst.spec.is_atomic() {
+            let store = inst.spec.dst[0] == Kind::NONE;
+            f.write_str(if store { "STORE_" } else { "LOAD_" })?;
+        }
+        f.write_str(name)?;
+    }
+    write_scope(f, scope)
+}
+
+fn write_scope(f: &mut Formatter, scope: u8) -> fmt::Result {
+    f.write_str(
+        [
+            "",
+            " scope:SCOPE_SE",
+            " scope:SCOPE_DEV",
+            " scope:SCOPE_SYS",
+        ][usize::from(scope)],
+    )
 }
 
 /// In VOPD, `v_dual_` replaces `v_`.
@@ -171,7 +221,7 @@ impl List<'_, '_> {
     /// A register, and its half if the operand is true16.
     fn register(&mut self, kind: Kind, operand: Operand, high: bool) -> fmt::Result {
         write_operand(self.f, self.inst, kind, operand, self.lanes)?;
-        let true16 = kind.is_true16() && self.inst.arch.is_gfx11();
+        let true16 = kind.is_true16() && !self.inst.arch.is_gfx9();
         if true16 && operand.as_vgpr().is_some() {
             self.f.write_str(if high { ".h" } else { ".l" })?;
         }
@@ -232,12 +282,14 @@ impl List<'_, '_> {
         self.operand(spec.dst[0], inst.dst)?;
         self.operand(spec.src[0], inst.src[0])?;
         let (sign, offset) = (if inst.imm < 0 { "-" } else { "" }, inst.imm.unsigned_abs());
-        if inst.src[1] == Operand::NULL && (offset != 0 || inst.arch.is_gfx9()) {
+        let gfx12 = inst.arch == Architecture::Gfx12;
+        let only_offset = offset != 0 || gfx12 || inst.arch.is_gfx9();
+        if inst.src[1] == Operand::NULL && only_offset {
             self.comma()?;
             return write!(self.f, "{sign}{offset:#x}");
         }
         self.operand(spec.src[1], inst.src[1])?;
-        if offset != 0 {
+        if offset != 0 || gfx12 {
             write!(self.f, " offset:{sign}{offset:#x}")?;
         }
         Ok(())
@@ -323,6 +375,10 @@ fn write_operand(
         251 => f.write_str("src_vccz"),
         252 => f.write_str("src_execz"),
         253 => f.write_str("src_scc"),
+        // In SOP1, LLVM has 32-bit operands for f16.
+        255 if inst.enc == Encoding::ScalarFloat && inst.spec.format == Encoding::Sop1 => {
+            write_literal(f, Kind::F32, inst.literal)
+        }
         // LLVM does not use inline constants in this instruction, so `lit()` is not necessary.
         255 if inst.op == Op::V_PK_FMAC_F16 => write!(f, "{:#x}", inst.literal),
         255 => write_literal(f, kind, inst.literal),
@@ -447,10 +503,14 @@ fn write_immediate(f: &mut Formatter, arch: Architecture, kind: Kind, imm: u16) 
         Kind::HEX => write!(f, "{imm:#x}"),
         Kind::DEC | Kind::LABEL => write!(f, "{imm}"),
         Kind::HWREG => hwreg(f, arch, imm),
-        Kind::MSG => message(f, imm),
+        Kind::MSG => message(f, arch, imm),
         Kind::WAITCNT => waitcnt(f, arch, imm),
         Kind::DELAY => delay(f, imm),
         Kind::DEPCTR => depctr(f, imm),
+        Kind::EVENT if arch == Architecture::Gfx12 => match imm {
+            0 | 2 => write!(f, "{{ export_ready: {} }}", imm / 2),
+            _ => write!(f, "{imm:#x}"),
+        },
         Kind::EVENT if imm < 2 => write!(f, "{{ dont_wait_export_ready: {imm} }}"),
         Kind::EVENT => write!(f, "{imm:#x}"),
         _ => write_small(f, imm.into()),
@@ -459,8 +519,32 @@ fn write_immediate(f: &mut Formatter, arch: Architecture, kind: Kind, imm: u16) 
 
 /// The name of a hardware register, or nothing.
 fn hwreg_name(arch: Architecture, id: u16) -> &'static str {
-    use Architecture::{Gfx11, Gfx942};
+    use Architecture::{Gfx11, Gfx12, Gfx942};
     match (arch, id) {
+        (Gfx12, 1) => "WAVE_MODE",
+        (Gfx12, 2) => "WAVE_STATUS",
+        (Gfx12, 4) => "WAVE_STATE_PRIV",
+        (Gfx12, 5) => "WAVE_GPR_ALLOC",
+        (Gfx12, 6) => "WAVE_LDS_ALLOC",
+        (Gfx12, 7) => "IB_STS",
+        (Gfx12, 10) => "PERF_SNAPSHOT_DATA",
+        (Gfx12, 11) => "PERF_SNAPSHOT_PC_LO",
+        (Gfx12, 12) => "PERF_SNAPSHOT_PC_HI",
+        (Gfx12, 15) => "PERF_SNAPSHOT_DATA1",
+        (Gfx12, 16) => "PERF_SNAPSHOT_DATA2",
+        (Gfx12, 17) => "WAVE_EXCP_FLAG_PRIV",
+        (Gfx12, 18) => "WAVE_EXCP_FLAG_USER",
+        (Gfx12, 19) => "WAVE_TRAP_CTRL",
+        (Gfx12, 20) => "WAVE_SCRATCH_BASE_LO",
+        (Gfx12, 21) => "WAVE_SCRATCH_BASE_HI",
+        (Gfx12, 23) => "WAVE_HW_ID1",
+        (Gfx12, 24) => "WAVE_HW_ID2",
+        (Gfx12, 26) => "WAVE_SCHED_MODE",
+        (Gfx12, 29) => "SHADER_CYCLES_LO",
+        (Gfx12, 30) => "SHADER_CYCLES_HI",
+        (Gfx12, 31) => "WAVE_DVGPR_ALLOC_LO",
+        (Gfx12, 32) => "WAVE_DVGPR_ALLOC_HI",
+        (Gfx12, _) => "",
         (_, 1) => "MODE",
         (_, 2) => "STATUS",
         (_, 3) => "TRAPSTS",
@@ -505,8 +589,9 @@ fn hwreg(f: &mut Formatter, arch: Architecture, imm: u16) -> fmt::Result {
     f.write_char(')')
 }
 
-fn message(f: &mut Formatter, imm: u16) -> fmt::Result {
+fn message(f: &mut Formatter, arch: Architecture, imm: u16) -> fmt::Result {
     let name = match imm & 0xff {
+        5 | 6 if arch == Architecture::Gfx12 => return write!(f, "sendmsg({imm}, 0, 0)"),
         1 => "INTERRUPT",
         2 => "HS_TESSFACTOR",
         3 => "DEALLOC_VGPRS",
@@ -520,6 +605,7 @@ fn message(f: &mut Formatter, imm: u16) -> fmt::Result {
         0x84 => "RTN_SAVE_WAVE",
         0x85 => "RTN_GET_TBA",
         0x86 => "RTN_GET_TBA_TO_PC",
+        0x87 if arch == Architecture::Gfx12 => "RTN_GET_SE_AID_ID",
         _ if imm < 0x100 => return write!(f, "sendmsg({imm}, 0, 0)"),
         _ => return write!(f, "{imm}"),
     };
@@ -652,7 +738,7 @@ fn vop3_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
             let destination = (inst.opsel >> 3 & 1) << sources;
             bits(f, "op_sel", inst.opsel & 7 | destination, sources + 1)?;
         }
-    } else if matches!(inst.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
+    } else if inst.spec.is_permlane16() {
         if inst.opsel != 0 {
             bits(f, "op_sel", inst.opsel, 2)?;
         }

@@ -1,6 +1,6 @@
 //! Instruction set architectures: processors, and the features of target IDs ("User Guide for AMDGPU Backend", Target ID).
 
-use super::target::{GFX9_4_GENERIC, GFX11_GENERIC, Generic, Target};
+use super::target::{GFX9_4_GENERIC, GFX11_GENERIC, GFX12_GENERIC, Generic, Target};
 use std::sync::LazyLock;
 
 /// A feature of a target ID.
@@ -59,7 +59,7 @@ static ALL: LazyLock<Vec<Isa>> = LazyLock::new(|| {
         let is = isa(target.name, target.mach, wave_size, target.generic);
         add(is, target.has_features());
     }
-    for generic in [&GFX11_GENERIC, &GFX9_4_GENERIC] {
+    for generic in [&GFX11_GENERIC, &GFX12_GENERIC, &GFX9_4_GENERIC] {
         let target = Target::ALL.iter().find(|t| t.generic == Some(generic));
         let wave_size = target.expect("a target of each generic").wave_size();
         let is = isa(generic.name, generic.mach, wave_size, None);
@@ -166,6 +166,7 @@ mod tests {
     fn agents_have_the_names_of_real_ones() {
         for (target, names) in [
             ("gfx1100", &["gfx1100", "gfx11-generic"][..]),
+            ("gfx1201", &["gfx1201", "gfx12-generic"]),
             ("gfx90a", &["gfx90a:sramecc+:xnack-"]),
             (
                 "gfx942",

@@ -18,6 +18,12 @@ pub const GFX11_GENERIC: Generic = Generic {
     has_features: false,
 };
 
+pub const GFX12_GENERIC: Generic = Generic {
+    name: "gfx12-generic",
+    mach: 0x59,
+    has_features: false,
+};
+
 pub const GFX9_4_GENERIC: Generic = Generic {
     name: "gfx9-4-generic",
     mach: 0x5f,
@@ -65,6 +71,7 @@ const fn target(
 }
 
 const GFX11: Option<&Generic> = Some(&GFX11_GENERIC);
+const GFX12: Option<&Generic> = Some(&GFX12_GENERIC);
 
 impl Target {
     /// The targets of the model.
@@ -73,6 +80,8 @@ impl Target {
         target("gfx1101", 0x46, GFX11, 0x747e, 145),
         target("gfx1102", 0x47, GFX11, 0x7480, 145),
         target("gfx1103", 0x44, GFX11, 0x15bf, 148),
+        target("gfx1200", 0x48, GFX12, 0x7590, 152),
+        target("gfx1201", 0x4e, GFX12, 0x7550, 152),
         // MI210.
         target("gfx90a", 0x3f, None, 0x740f, 141),
         // MI300X.

@@ -8,7 +8,7 @@ use super::mode::{Mode, Round};
 use super::sdwa::{insert, select};
 use crate::exec::operand::scalar32;
 use crate::fault::Fault;
-use crate::isa::{Dpp, Inst, Operand};
+use crate::isa::{Dpp, Encoding, Inst, Kind, Operand};
 use crate::wave::{VReg, Wave};
 
 /// A value per lane. A wave32 uses the first 32.
@@ -174,7 +174,7 @@ impl<'a> Alu<'a> {
         buffer: &mut Lanes<u64>,
     ) -> Result<(), Fault> {
         // A 64-bit operand with DPP: only gfx9.
-        if self.has_dpp() && self.inst.arch.is_gfx11() || self.high_half(i) {
+        if self.has_dpp() && !self.inst.arch.is_gfx9() || self.high_half(i) {
             return Err(Fault::Unknown);
         }
         let Some(n) = self.src[i].as_vgpr() else {
@@ -241,11 +241,35 @@ impl<'a> Alu<'a> {
         if self.high_half(3) {
             return Err(Fault::Unknown);
         }
-        let n = self.destination()?;
+        let Some(n) = self.dst.as_vgpr() else {
+            return self.write_scalar_float(lanes[0]);
+        };
         if self.inst.sdwa.is_some() {
             return self.write_part(n, *lanes);
         }
         self.write_register(n, lanes)
+    }
+
+    /// Writes a float to the scalar destination of an operation whose sources are scalar, too: all lanes are equal. The high half of
+    /// an f16 is 0 (RDNA4 guide, "SALU Floating Point").
+    #[cold]
+    fn write_scalar_float(&mut self, value: u32) -> Result<(), Fault> {
+        let kind = self.inst.spec.dst[0];
+        let is_scalar = self.inst.enc == Encoding::ScalarFloat;
+        if !is_scalar && !matches!(kind, Kind::SF16 | Kind::SF32) {
+            return Err(Fault::Unknown);
+        }
+        self.write_scalar(value)
+    }
+
+    /// Writes the scalar destination.
+    pub fn write_scalar(&mut self, value: u32) -> Result<(), Fault> {
+        if self.dst == Operand::NULL {
+            return Ok(());
+        }
+        let n = self.dst.as_sgpr().ok_or(Fault::Unknown)?;
+        self.wave.sgpr[n] = value;
+        Ok(())
     }
 
     /// Writes the part of the destination that SDWA selects.
@@ -269,7 +293,10 @@ impl<'a> Alu<'a> {
 
     /// Writes a 16-bit result to one half of the destination. In gfx9, instructions without OP_SEL set the other half to 0.
     pub fn write16(&mut self, lanes: &mut Lanes<u32>) -> Result<(), Fault> {
-        let (n, high) = (self.destination()?, self.high_half(3));
+        let high = self.high_half(3);
+        let Some(n) = self.dst.as_vgpr() else {
+            return self.write_scalar_float(lanes[0] & 0xffff);
+        };
         if self.inst.arch.is_gfx9() && !self.inst.spec.keeps_other_half() {
             for lane in lanes.iter_mut() {
                 *lane &= 0xffff;

@@ -41,6 +41,18 @@ pub fn execute(alu: &mut Alu, code: u16) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Executes the comparison of floats with the SOPC opcode `code` of gfx12, whose low bits are the condition.
+pub fn scalar(alu: &mut Alu, code: u16) -> Result<(), Fault> {
+    let bits = match code {
+        0x40..=0x4f => relation::<f32>(alu, code & 0xf)?,
+        0x50..=0x5f => relation::<f16>(alu, code & 0xf)?,
+        _ => return Err(Fault::Unknown),
+    };
+    // All lanes are equal.
+    alu.wave.scc = bits & 1 != 0;
+    Ok(())
+}
+
 /// The opcode in gfx11 of an opcode of gfx9.
 fn gfx11_code(code: u16) -> Result<u16, Fault> {
     let (exec, rest) = (code << 3 & 0x80, code & !0x10);

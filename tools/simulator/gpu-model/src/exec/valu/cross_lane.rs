@@ -20,15 +20,6 @@ impl Alu<'_> {
         self.src[0].as_vgpr().ok_or(Fault::Unknown)
     }
 
-    fn write_scalar(&mut self, value: u32) -> Result<(), Fault> {
-        if self.dst == Operand::NULL {
-            return Ok(());
-        }
-        let n = self.dst.as_sgpr().ok_or(Fault::Unknown)?;
-        self.wave.sgpr[n] = value;
-        Ok(())
-    }
-
     pub fn readfirstlane(&mut self) -> Result<(), Fault> {
         let exec = self.wave.exec();
         let lane = if exec == 0 { 0 } else { exec.trailing_zeros() };
@@ -50,10 +41,22 @@ impl Alu<'_> {
         Ok(())
     }
 
-    /// Each lane reads a lane of its row of 16, or, if `other_row`, of the other row in its half. Bits 0 and 1 of OP_SEL are
-    /// FI and BOUND_CTRL.
     pub fn permlane16(&mut self, other_row: bool) -> Result<(), Fault> {
         let select = u64::from(self.scalar_source(1)?) | u64::from(self.scalar_source(2)?) << 32;
+        self.permlane(other_row, |lane| {
+            (select >> (4 * (lane % 16)) & 15) as usize
+        })
+    }
+
+    /// The second source of each lane is the number of the lane that it reads.
+    pub fn permlane16_var(&mut self, other_row: bool) -> Result<(), Fault> {
+        let select = *self.vgpr(self.src[1].as_vgpr().ok_or(Fault::Unknown)?)?;
+        self.permlane(other_row, |lane| select[lane] as usize & 15)
+    }
+
+    /// Each lane reads a lane of its row of 16, or, if `other_row`, of the other row in its half. Bits 0 and 1 of OP_SEL are
+    /// FI and BOUND_CTRL.
+    fn permlane(&mut self, other_row: bool, select: impl Fn(usize) -> usize) -> Result<(), Fault> {
         let (fetch_inactive, zero) = (self.high_half(0), self.high_half(1));
         if self.opsel & !0b11 != 0 || self.clamp {
             return Err(Fault::Unknown);
@@ -67,7 +70,7 @@ impl Alu<'_> {
             } else {
                 lane / 16
             };
-            let source = row * 16 + (select >> (4 * (lane % 16)) & 15) as usize;
+            let source = row * 16 + select(lane);
             if fetch_inactive || exec >> source & 1 != 0 {
                 *gathered = from[source];
             } else if !zero {

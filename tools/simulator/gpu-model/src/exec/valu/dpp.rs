@@ -25,7 +25,7 @@ impl Permutation {
                 Dpp::None => lane,
                 Dpp::Dpp8 { sel, .. } => lane & !7 | (sel >> (3 * (lane & 7)) & 7) as usize,
                 Dpp::Dpp16 { ctrl, .. } => match wave_source(ctrl, lane) {
-                    Some(_) if arch.is_gfx11() => return Err(Fault::Unknown),
+                    Some(_) if !arch.is_gfx9() => return Err(Fault::Unknown),
                     Some(source) => source.unwrap_or(usize::MAX),
                     None => match row_source(ctrl, lane & 15)? {
                         Some(in_row) => lane & !15 | in_row,

@@ -426,6 +426,22 @@ fn pick<T: Float>(a: T, b: T, ieee: bool, first: bool) -> T {
     }
 }
 
+/// The minimum of IEEE 754-2019: a NaN if one of the numbers is a NaN.
+pub fn minimum<T: Float>(a: T, b: T) -> T {
+    nan_of(a, b).unwrap_or_else(|| min(a, b, false))
+}
+
+pub fn maximum<T: Float>(a: T, b: T) -> T {
+    nan_of(a, b).unwrap_or_else(|| max(a, b, false))
+}
+
+/// The first signaling NaN, or else the first NaN, quieted.
+fn nan_of<T: Float>(a: T, b: T) -> Option<T> {
+    let signaling = [a, b].into_iter().find(|value| value.is_signaling());
+    let nan = signaling.or_else(|| [a, b].into_iter().find(|value| value.is_nan()));
+    nan.map(T::quieted)
+}
+
 pub fn med3<T: Float>(a: T, b: T, c: T, ieee: bool) -> T {
     if a.is_nan() || b.is_nan() || c.is_nan() {
         return min(min(a, b, ieee), c, ieee);

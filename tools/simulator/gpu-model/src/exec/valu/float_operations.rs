@@ -8,6 +8,16 @@ use super::map::over_lanes;
 use super::mode::Round;
 use super::value::{Moved, Value};
 use crate::fault::Fault;
+use crate::isa::Architecture;
+
+/// The result of a minimum or maximum of gfx12, which is not a signaling NaN.
+pub fn quiet<T: Float>(value: T) -> T {
+    if value.is_nan() {
+        value.quieted()
+    } else {
+        value
+    }
+}
 
 impl Alu<'_> {
     pub fn add<T: Float + Value>(&mut self) -> Result<(), Fault> {
@@ -130,11 +140,17 @@ impl Alu<'_> {
     pub fn pick2<T: Float + Value>(&mut self, f: impl Fn(T, T, bool) -> T) -> Result<(), Fault> {
         let ieee = self.mode.ieee();
         self.keep_denormal_results();
+        if self.inst.arch == Architecture::Gfx12 {
+            return self.map2(|a: T, b: T| quiet(f(a, b, ieee)));
+        }
         self.map2(|a: T, b: T| f(a, b, ieee))
     }
     pub fn pick3<T: Float + Value>(&mut self, f: impl Fn(T, T, T, bool) -> T) -> Result<(), Fault> {
         let ieee = self.mode.ieee();
         self.keep_denormal_results();
+        if self.inst.arch == Architecture::Gfx12 {
+            return self.map3(|a: T, b: T, c: T| quiet(f(a, b, c, ieee)));
+        }
         self.map3(|a: T, b: T, c: T| f(a, b, c, ieee))
     }
     pub fn keep_denormal_results(&mut self) {

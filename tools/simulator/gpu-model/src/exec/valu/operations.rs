@@ -11,7 +11,7 @@ use half::f16;
 use super::alu::Alu;
 use super::compare;
 use super::convert::{half_toward_zero, offset_i4, pack, saturate_u8, snorm, unorm};
-use super::float::{Integral, frexp_exponent, max, med3, min};
+use super::float::{Integral, frexp_exponent, max, maximum, med3, min, minimum};
 use super::integer::{
     self, align, bfe_i32, bfe_u32, bfm, cls, clz, ctz, lerp_u8, low24, low24u, perm, sad_u8,
     sad_u16,
@@ -62,6 +62,8 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_WRITELANE_B32 => alu.writelane(),
         V_PERMLANE16_B32 => alu.permlane16(false),
         V_PERMLANEX16_B32 => alu.permlane16(true),
+        V_PERMLANE16_VAR_B32 => alu.permlane16_var(false),
+        V_PERMLANEX16_VAR_B32 => alu.permlane16_var(true),
         V_PERMLANE64_B32 => alu.permlane64(),
         V_MBCNT_LO_U32_B32 => alu.mbcnt(0),
         V_MBCNT_HI_U32_B32 => alu.mbcnt(32),
@@ -205,21 +207,21 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MINMAX_I32 => alu.map3(|a: i32, b: i32, c: i32| a.min(b).max(c)),
 
         // Addition and multiplication of floats
-        V_ADD_F16 => alu.add::<f16>(),
-        V_ADD_F32 => alu.add::<f32>(),
+        V_ADD_F16 | S_ADD_F16 => alu.add::<f16>(),
+        V_ADD_F32 | S_ADD_F32 => alu.add::<f32>(),
         V_ADD_F64 => alu.add::<f64>(),
-        V_SUB_F16 => alu.sub::<f16>(),
-        V_SUB_F32 => alu.sub::<f32>(),
+        V_SUB_F16 | S_SUB_F16 => alu.sub::<f16>(),
+        V_SUB_F32 | S_SUB_F32 => alu.sub::<f32>(),
         V_SUBREV_F16 => alu.subrev::<f16>(),
         V_SUBREV_F32 => alu.subrev::<f32>(),
-        V_MUL_F16 => alu.mul::<f16>(),
-        V_MUL_F32 => alu.mul::<f32>(),
+        V_MUL_F16 | S_MUL_F16 => alu.mul::<f16>(),
+        V_MUL_F32 | S_MUL_F32 => alu.mul::<f32>(),
         V_MUL_F64 => alu.mul::<f64>(),
         V_FMA_F16 | V_FMA_LEGACY_F16 | V_FMAMK_F16 | V_FMAAK_F16 => alu.fma::<f16>(),
-        V_FMA_F32 | V_FMAMK_F32 | V_FMAAK_F32 => alu.fma::<f32>(),
+        V_FMA_F32 | V_FMAMK_F32 | V_FMAAK_F32 | S_FMAMK_F32 | S_FMAAK_F32 => alu.fma::<f32>(),
         V_FMA_F64 => alu.fma::<f64>(),
-        V_FMAC_F16 => alu.fmac::<f16>(),
-        V_FMAC_F32 => alu.fmac::<f32>(),
+        V_FMAC_F16 | S_FMAC_F16 => alu.fmac::<f16>(),
+        V_FMAC_F32 | S_FMAC_F32 => alu.fmac::<f32>(),
         V_FMAC_F64 => alu.fmac::<f64>(),
         V_MUL_DX9_ZERO_F32 => alu.mul_dx9(),
         V_FMA_DX9_ZERO_F32 => alu.fma_dx9(),
@@ -232,12 +234,26 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MULLIT_F32 => alu.mullit(),
 
         // Minimum, maximum and median of floats
-        V_MIN_F16 => alu.pick2(min::<f16>),
-        V_MIN_F32 => alu.pick2(min::<f32>),
+        V_MIN_F16 | S_MIN_NUM_F16 => alu.pick2(min::<f16>),
+        V_MIN_F32 | S_MIN_NUM_F32 => alu.pick2(min::<f32>),
         V_MIN_F64 => alu.pick2(min::<f64>),
-        V_MAX_F16 => alu.pick2(max::<f16>),
-        V_MAX_F32 => alu.pick2(max::<f32>),
+        V_MAX_F16 | S_MAX_NUM_F16 => alu.pick2(max::<f16>),
+        V_MAX_F32 | S_MAX_NUM_F32 => alu.pick2(max::<f32>),
         V_MAX_F64 => alu.pick2(max::<f64>),
+        V_MINIMUM_F16 | S_MINIMUM_F16 => alu.pick2(|a: f16, b, _| minimum(a, b)),
+        V_MINIMUM_F32 | S_MINIMUM_F32 => alu.pick2(|a: f32, b, _| minimum(a, b)),
+        V_MINIMUM_F64 => alu.pick2(|a: f64, b, _| minimum(a, b)),
+        V_MAXIMUM_F16 | S_MAXIMUM_F16 => alu.pick2(|a: f16, b, _| maximum(a, b)),
+        V_MAXIMUM_F32 | S_MAXIMUM_F32 => alu.pick2(|a: f32, b, _| maximum(a, b)),
+        V_MAXIMUM_F64 => alu.pick2(|a: f64, b, _| maximum(a, b)),
+        V_MINIMUM3_F16 => alu.pick3(|a: f16, b, c, _| minimum(minimum(a, b), c)),
+        V_MINIMUM3_F32 => alu.pick3(|a: f32, b, c, _| minimum(minimum(a, b), c)),
+        V_MAXIMUM3_F16 => alu.pick3(|a: f16, b, c, _| maximum(maximum(a, b), c)),
+        V_MAXIMUM3_F32 => alu.pick3(|a: f32, b, c, _| maximum(maximum(a, b), c)),
+        V_MINIMUMMAXIMUM_F16 => alu.pick3(|a: f16, b, c, _| maximum(minimum(a, b), c)),
+        V_MINIMUMMAXIMUM_F32 => alu.pick3(|a: f32, b, c, _| maximum(minimum(a, b), c)),
+        V_MAXIMUMMINIMUM_F16 => alu.pick3(|a: f16, b, c, _| minimum(maximum(a, b), c)),
+        V_MAXIMUMMINIMUM_F32 => alu.pick3(|a: f32, b, c, _| minimum(maximum(a, b), c)),
         V_MIN3_F16 => alu.pick3(|a: f16, b, c, ieee| min(min(a, b, ieee), c, ieee)),
         V_MIN3_F32 => alu.pick3(|a: f32, b, c, ieee| min(min(a, b, ieee), c, ieee)),
         V_MAX3_F16 => alu.pick3(|a: f16, b, c, ieee| max(max(a, b, ieee), c, ieee)),
@@ -254,17 +270,17 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_CUBEMA_F32 => alu.cube(|face| face.major * 2.0),
 
         // Rounding, fractions and exponents of floats
-        V_TRUNC_F16 => alu.integral::<f16>(Integral::Trunc),
-        V_TRUNC_F32 => alu.integral::<f32>(Integral::Trunc),
+        V_TRUNC_F16 | S_TRUNC_F16 => alu.integral::<f16>(Integral::Trunc),
+        V_TRUNC_F32 | S_TRUNC_F32 => alu.integral::<f32>(Integral::Trunc),
         V_TRUNC_F64 => alu.integral::<f64>(Integral::Trunc),
-        V_CEIL_F16 => alu.integral::<f16>(Integral::Ceil),
-        V_CEIL_F32 => alu.integral::<f32>(Integral::Ceil),
+        V_CEIL_F16 | S_CEIL_F16 => alu.integral::<f16>(Integral::Ceil),
+        V_CEIL_F32 | S_CEIL_F32 => alu.integral::<f32>(Integral::Ceil),
         V_CEIL_F64 => alu.integral::<f64>(Integral::Ceil),
-        V_FLOOR_F16 => alu.integral::<f16>(Integral::Floor),
-        V_FLOOR_F32 => alu.integral::<f32>(Integral::Floor),
+        V_FLOOR_F16 | S_FLOOR_F16 => alu.integral::<f16>(Integral::Floor),
+        V_FLOOR_F32 | S_FLOOR_F32 => alu.integral::<f32>(Integral::Floor),
         V_FLOOR_F64 => alu.integral::<f64>(Integral::Floor),
-        V_RNDNE_F16 => alu.integral::<f16>(Integral::NearestEven),
-        V_RNDNE_F32 => alu.integral::<f32>(Integral::NearestEven),
+        V_RNDNE_F16 | S_RNDNE_F16 => alu.integral::<f16>(Integral::NearestEven),
+        V_RNDNE_F32 | S_RNDNE_F32 => alu.integral::<f32>(Integral::NearestEven),
         V_RNDNE_F64 => alu.integral::<f64>(Integral::NearestEven),
         V_FRACT_F16 => alu.fract::<f16>(),
         V_FRACT_F32 => alu.fract::<f32>(),
@@ -289,18 +305,18 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_DIV_FIXUP_F64 => alu.div_fixup::<f64>(),
 
         // Transcendentals
-        V_EXP_F16 => alu.transcend::<f16>(f64::exp2),
-        V_EXP_F32 => alu.transcend::<f32>(f64::exp2),
-        V_LOG_F16 => alu.transcend::<f16>(f64::log2),
-        V_LOG_F32 => alu.transcend::<f32>(f64::log2),
-        V_RCP_F16 => alu.transcend::<f16>(transcend::rcp),
-        V_RCP_F32 | V_RCP_IFLAG_F32 => alu.transcend::<f32>(transcend::rcp),
+        V_EXP_F16 | V_S_EXP_F16 => alu.transcend::<f16>(f64::exp2),
+        V_EXP_F32 | V_S_EXP_F32 => alu.transcend::<f32>(f64::exp2),
+        V_LOG_F16 | V_S_LOG_F16 => alu.transcend::<f16>(f64::log2),
+        V_LOG_F32 | V_S_LOG_F32 => alu.transcend::<f32>(f64::log2),
+        V_RCP_F16 | V_S_RCP_F16 => alu.transcend::<f16>(transcend::rcp),
+        V_RCP_F32 | V_RCP_IFLAG_F32 | V_S_RCP_F32 => alu.transcend::<f32>(transcend::rcp),
         V_RCP_F64 => alu.transcend::<f64>(transcend::rcp),
-        V_RSQ_F16 => alu.transcend::<f16>(transcend::rsq),
-        V_RSQ_F32 => alu.transcend::<f32>(transcend::rsq),
+        V_RSQ_F16 | V_S_RSQ_F16 => alu.transcend::<f16>(transcend::rsq),
+        V_RSQ_F32 | V_S_RSQ_F32 => alu.transcend::<f32>(transcend::rsq),
         V_RSQ_F64 => alu.transcend::<f64>(transcend::rsq),
-        V_SQRT_F16 => alu.transcend::<f16>(f64::sqrt),
-        V_SQRT_F32 => alu.transcend::<f32>(f64::sqrt),
+        V_SQRT_F16 | V_S_SQRT_F16 => alu.transcend::<f16>(f64::sqrt),
+        V_SQRT_F32 | V_S_SQRT_F32 => alu.transcend::<f32>(f64::sqrt),
         V_SQRT_F64 => alu.transcend::<f64>(f64::sqrt),
         V_SIN_F16 => alu.trigonometric::<f16>(transcend::sin),
         V_SIN_F32 => alu.trigonometric::<f32>(transcend::sin),
@@ -309,20 +325,24 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_TRIG_PREOP_F64 => alu.trig_preop(),
 
         // Conversions
-        V_CVT_F16_F32 => alu.cvt_float::<f32, f16>(),
-        V_CVT_F32_F16 => alu.cvt_float::<f16, f32>(),
+        V_CVT_F16_F32 | S_CVT_F16_F32 => alu.cvt_float::<f32, f16>(),
+        V_CVT_F32_F16 | S_CVT_F32_F16 => alu.cvt_float::<f16, f32>(),
+        S_CVT_HI_F32_F16 => {
+            alu.opsel |= 1;
+            alu.cvt_float::<f16, f32>()
+        }
         V_CVT_F32_F64 => alu.cvt_float::<f64, f32>(),
         V_CVT_F64_F32 => alu.cvt_float::<f32, f64>(),
         V_CVT_F16_U16 => alu.cvt_from_int::<u16, f16>(),
         V_CVT_F16_I16 => alu.cvt_from_int::<i16, f16>(),
-        V_CVT_F32_U32 => alu.cvt_from_int::<u32, f32>(),
-        V_CVT_F32_I32 => alu.cvt_from_int::<i32, f32>(),
+        V_CVT_F32_U32 | S_CVT_F32_U32 => alu.cvt_from_int::<u32, f32>(),
+        V_CVT_F32_I32 | S_CVT_F32_I32 => alu.cvt_from_int::<i32, f32>(),
         V_CVT_F64_U32 => alu.cvt_from_int::<u32, f64>(),
         V_CVT_F64_I32 => alu.cvt_from_int::<i32, f64>(),
         V_CVT_U16_F16 => alu.cvt_to_int::<f16, _>(|a| a as u16),
         V_CVT_I16_F16 => alu.cvt_to_int::<f16, _>(|a| a as i16),
-        V_CVT_U32_F32 => alu.cvt_to_int::<f32, _>(|a| a as u32),
-        V_CVT_I32_F32 => alu.cvt_to_int::<f32, _>(|a| a as i32),
+        V_CVT_U32_F32 | S_CVT_U32_F32 => alu.cvt_to_int::<f32, _>(|a| a as u32),
+        V_CVT_I32_F32 | S_CVT_I32_F32 => alu.cvt_to_int::<f32, _>(|a| a as i32),
         V_CVT_U32_F64 => alu.cvt_to_int::<f64, _>(|a| a as u32),
         V_CVT_I32_F64 => alu.cvt_to_int::<f64, _>(|a| a as i32),
         V_CVT_FLOOR_I32_F32 => alu.cvt_to_int::<f32, _>(|a| a.floor() as i32),
@@ -339,7 +359,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_CVT_I32_I16 => alu.map1(|a: i16| i32::from(a)),
         V_CVT_U32_U16 => alu.map1(|a: u16| u32::from(a)),
         V_SAT_PK_U8_I16 => alu.map1(saturate_u8),
-        V_CVT_PK_RTZ_F16_F32 => alu.cvt_pack(half_toward_zero),
+        V_CVT_PK_RTZ_F16_F32 | S_CVT_PK_RTZ_F16_F32 => alu.cvt_pack(half_toward_zero),
         V_CVT_PK_I16_F32 => alu.cvt_pack(|a: f32| a as i16 as u16),
         V_CVT_PK_U16_F32 => alu.cvt_pack(|a: f32| a as u16),
         V_CVT_PK_I16_I32 => alu.cvt_pack(|a: i32| a.clamp(-0x8000, 0x7fff) as u16),
@@ -378,6 +398,8 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_PK_MOV_B32 => alu.pk_mov_b32(),
         V_PK_MIN_F16 => alu.pk_pick_f16(min),
         V_PK_MAX_F16 => alu.pk_pick_f16(max),
+        V_PK_MINIMUM_F16 => alu.pk_pick_f16(|a, b, _| minimum(a, b)),
+        V_PK_MAXIMUM_F16 => alu.pk_pick_f16(|a, b, _| maximum(a, b)),
         V_FMA_MIX_F32 => alu.fma_mix_f32(),
         V_FMA_MIXLO_F16 => alu.fma_mix_f16(false),
         V_FMA_MIXHI_F16 => alu.fma_mix_f16(true),
@@ -412,10 +434,11 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
             if row.format == Encoding::Mai {
                 return alu.mfma();
             }
-            if row.format != Encoding::Vopc {
-                return Err(Fault::Unknown);
+            match row.format {
+                Encoding::Vopc => compare::execute(alu, row.code),
+                Encoding::Sopc => compare::scalar(alu, row.code),
+                _ => Err(Fault::Unknown),
             }
-            compare::execute(alu, row.code)
         }
     }
 }

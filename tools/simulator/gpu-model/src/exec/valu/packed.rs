@@ -6,13 +6,14 @@ use half::{bf16, f16};
 use super::alu::{Alu, Lanes, inline_f16};
 use super::convert::pack;
 use super::float::{Float, convert, fma, product};
+use super::float_operations::quiet;
 use super::integer::{Integer, part};
 use super::map::over_lanes;
 use super::mode::Round;
 use super::value::Value;
 use crate::exec::operand::scalar32;
 use crate::fault::Fault;
-use crate::isa::{Encoding, Operand};
+use crate::isa::{Architecture, Encoding, Operand};
 
 /// Both halves of a packed source, each in the low bits.
 struct Halves {
@@ -211,6 +212,9 @@ impl Alu<'_> {
     pub fn pk_pick_f16(&mut self, f: impl Fn(f16, f16, bool) -> f16 + Copy) -> Result<(), Fault> {
         let ieee = self.mode.ieee();
         self.keep_denormal_results();
+        if self.inst.arch == Architecture::Gfx12 {
+            return self.packed_float(2, Inline::Low, |a, b, _| quiet(f(a, b, ieee)));
+        }
         self.packed_float(2, Inline::Low, |a, b, _| f(a, b, ieee))
     }
 

@@ -19,6 +19,7 @@ pub fn gfx11(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> 
     let register_only = matches!(kind, R32 | R64 | MASK | NULL);
     let constant = !vgpr_only && !register_only;
     let ok = match code {
+        _ if kind == BARRIER => matches!(code, 125 | 128..=208 | 240..=248),
         _ if kind == NULL => operand == Operand::NULL,
         0..=127 => !vgpr_only && kind != ACC && gfx11_scalar_range(kind, code),
         128..=208 | 240..=248 => constant,
@@ -26,7 +27,7 @@ pub fn gfx11(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> 
         235..=238 | 253 => constant && kind != ACC,
         256..=511 => {
             let registers = kind.bits(64).div_ceil(32) as u32;
-            let vector = !register_only && !matches!(kind, S32 | LANE);
+            let vector = !register_only && !matches!(kind, S32 | SF16 | SF32 | LANE);
             file == File::Any && vector && code + registers <= 512
         }
         _ => false,
@@ -46,7 +47,11 @@ fn gfx11_scalar_range(kind: Kind, code: u32) -> bool {
         return true;
     }
     let end = code + registers;
-    code.is_multiple_of(registers.min(4))
+    // LLVM does not have triples of TTMPs or VCC.
+    if registers == 3 && end > 106 {
+        return false;
+    }
+    code.is_multiple_of(registers.next_power_of_two().min(4))
         && match code {
             0..=107 => end <= 108,
             108..=123 => end <= 124,

@@ -80,7 +80,7 @@ impl<'a> Decoder<'a> {
     /// The operand `code`, if it is valid for this kind.
     pub fn check(&self, kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
         match self.inst.arch {
-            Architecture::Gfx11 => check::gfx11(kind, code, file),
+            Architecture::Gfx11 | Architecture::Gfx12 => check::gfx11(kind, code, file),
             Architecture::Gfx90a | Architecture::Gfx942 => check::gfx9(kind, code, file),
         }
     }
@@ -182,6 +182,7 @@ impl<'a> Decoder<'a> {
             Kind::EXEC if vdst == 126 => Operand::EXEC_LO,
             Kind::MASK | Kind::EXEC => return Err(Unknown),
             Kind::S32 => d.readlane_dst(vdst)?,
+            Kind::SF16 | Kind::SF32 if vdst < 128 => d.check(Kind::R32, vdst, File::Scalar)?,
             kind => d.vgpr(kind, vdst)?,
         };
         d.source_modifiers(neg, field(word, 8, 3) as u8)?;

@@ -1,10 +1,10 @@
-//! The formats of gfx11.
+//! The formats of gfx11. gfx12 has those of vector arithmetic and DS, too.
 
 use super::super::architecture::Architecture;
 use super::super::encoding::Encoding;
 use super::super::inst::{Dpp, Dual, Inst};
 use super::super::operand::Operand;
-use super::super::tables::{Kind, Op, Spec};
+use super::super::tables::{Kind, Spec};
 use super::check::{File, gfx11 as check};
 use super::decoder::{Decoder, bit, field, sign_extend, unused};
 use super::error::DecodeError::{self, Short, Unknown};
@@ -15,23 +15,31 @@ const ARCH: Architecture = Architecture::Gfx11;
 /// Decodes the instruction at the start of `words`.
 pub fn decode(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = *words.first().ok_or(Short)?;
-    if let Some(result) = scalar::decode(ARCH, words) {
-        return result;
-    }
-    match word >> 25 {
-        0b011_1111 => return vop1(words),
-        0b011_1110 => return vopc(words),
-        0..0b100_0000 => return vop2(words),
-        _ => {}
-    }
     match word >> 26 {
-        0b110010 => vopd(words),
-        0b110011 if word >> 23 == 0b1_1001_1000 => vop3p(words),
-        0b110101 => vop3(words),
-        0b110110 => ds(words),
         0b110111 => flat(words),
         0b111101 => smem(words),
         0b111000 => mubuf(words),
+        _ => decode_common(ARCH, words),
+    }
+}
+
+/// Decodes an instruction of a format that gfx11 and gfx12 have.
+pub fn decode_common(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = *words.first().ok_or(Short)?;
+    if let Some(result) = scalar::decode(arch, words) {
+        return result;
+    }
+    match word >> 25 {
+        0b011_1111 => return vop1(arch, words),
+        0b011_1110 => return vopc(arch, words),
+        0..0b100_0000 => return vop2(arch, words),
+        _ => {}
+    }
+    match word >> 26 {
+        0b110010 => vopd(arch, words),
+        0b110011 if word >> 23 == 0b1_1001_1000 => vop3p(arch, words),
+        0b110101 => vop3(arch, words),
+        0b110110 => ds(arch, words),
         _ => Err(Unknown),
     }
 }
@@ -116,7 +124,9 @@ impl Decoder<'_> {
                 233 | 234 if i == 0 => 256 + self.dpp8(code == 234)?,
                 code => code,
             };
-            if self.inst.dpp != Dpp::None && (code == 255 || i == 1 && code < 256) {
+            // With DPP, there is no literal. In gfx11, and in `v_fma_mix`, source 1 is a VGPR.
+            let vgpr = i == 1 && (self.inst.arch == Architecture::Gfx11 || kind == Kind::MIX);
+            if self.inst.dpp != Dpp::None && (code == 255 || vgpr && code < 256) {
                 return Err(Unknown);
             }
             self.source(i, code, File::Any)?;
@@ -157,10 +167,10 @@ fn mubuf(words: &[u32]) -> Result<Inst, DecodeError> {
     d.finish()
 }
 
-fn vop1(words: &[u32]) -> Result<Inst, DecodeError> {
+fn vop1(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = ARCH.lookup(Encoding::Vop1, field(word, 9, 8));
-    let mut d = Decoder::new(words, 1, Encoding::Vop1, ARCH, op)?;
+    let op = arch.lookup(Encoding::Vop1, field(word, 9, 8));
+    let mut d = Decoder::new(words, 1, Encoding::Vop1, arch, op)?;
     let (vdst, src0) = (field(word, 17, 8), field(word, 0, 9));
     if d.spec.src[0] == Kind::NONE {
         unused(vdst | src0)?;
@@ -175,10 +185,10 @@ fn vop1(words: &[u32]) -> Result<Inst, DecodeError> {
     d.finish()
 }
 
-fn vop2(words: &[u32]) -> Result<Inst, DecodeError> {
+fn vop2(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = ARCH.lookup(Encoding::Vop2, field(word, 25, 6));
-    let mut d = Decoder::new(words, 1, Encoding::Vop2, ARCH, op)?;
+    let op = arch.lookup(Encoding::Vop2, field(word, 25, 6));
+    let mut d = Decoder::new(words, 1, Encoding::Vop2, arch, op)?;
     d.inst.dst = d.half(d.spec.dst[0], 256 + field(word, 17, 8), 3)?;
     d.source0_e32(field(word, 0, 9))?;
     let mut vsrc1 = Some(256 + field(word, 9, 8));
@@ -196,10 +206,10 @@ fn vop2(words: &[u32]) -> Result<Inst, DecodeError> {
     d.finish()
 }
 
-fn vopc(words: &[u32]) -> Result<Inst, DecodeError> {
+fn vopc(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = ARCH.lookup(Encoding::Vopc, field(word, 17, 8));
-    let mut d = Decoder::new(words, 1, Encoding::Vopc, ARCH, op)?;
+    let op = arch.lookup(Encoding::Vopc, field(word, 17, 8));
+    let mut d = Decoder::new(words, 1, Encoding::Vopc, arch, op)?;
     d.inst.dst = if d.spec.dst[0] == Kind::EXEC {
         Operand::EXEC_LO
     } else {
@@ -210,8 +220,8 @@ fn vopc(words: &[u32]) -> Result<Inst, DecodeError> {
     d.finish()
 }
 
-fn vop3(words: &[u32]) -> Result<Inst, DecodeError> {
-    let mut d = Decoder::vop3(words, ARCH, 0x180, opsel_bits)?;
+fn vop3(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
+    let mut d = Decoder::vop3(words, arch, 0x180, opsel_bits)?;
     d.sources_e64(words[1])?;
     d.finish()
 }
@@ -219,7 +229,7 @@ fn vop3(words: &[u32]) -> Result<Inst, DecodeError> {
 /// The bits of OP_SEL that the instruction uses.
 fn opsel_bits(spec: &Spec) -> u8 {
     // OP_SEL is FI and BOUND_CTRL.
-    if matches!(spec.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
+    if spec.is_permlane16() {
         return 0b11;
     }
     let mut bits = (spec.dst[0].is_true16() as u8) << 3;
@@ -229,20 +239,20 @@ fn opsel_bits(spec: &Spec) -> u8 {
     bits
 }
 
-fn vop3p(words: &[u32]) -> Result<Inst, DecodeError> {
-    let mut d = Decoder::vop3p(words, ARCH)?;
+fn vop3p(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
+    let mut d = Decoder::vop3p(words, arch)?;
     d.sources_e64(words[1])?;
     d.finish()
 }
 
-fn vopd(words: &[u32]) -> Result<Inst, DecodeError> {
+fn vopd(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
     // The X half can only have the first sixteen operations.
-    let x = ARCH.lookup(Encoding::Vopd, field(word, 22, 4));
-    let y = ARCH
+    let x = arch.lookup(Encoding::Vopd, field(word, 22, 4));
+    let y = arch
         .lookup(Encoding::Vopd, field(word, 17, 5))
         .ok_or(Unknown)?;
-    let mut d = Decoder::new(words, 2, Encoding::Vopd, ARCH, x)?;
+    let mut d = Decoder::new(words, 2, Encoding::Vopd, arch, x)?;
     let second = words[1];
     let vdstx = field(second, 24, 8);
     // The destinations are in different banks: the lowest bit of Y is the inverse of X's.
@@ -284,13 +294,15 @@ fn dual_sources(
     Ok(sources)
 }
 
-fn ds(words: &[u32]) -> Result<Inst, DecodeError> {
+fn ds(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = ARCH.lookup(Encoding::Ds, field(word, 18, 8));
-    let mut d = Decoder::new(words, 2, Encoding::Ds, ARCH, op)?;
+    let op = arch.lookup(Encoding::Ds, field(word, 18, 8));
+    let mut d = Decoder::new(words, 2, Encoding::Ds, arch, op)?;
     let second = words[1];
     unused(field(word, 16, 1))?;
-    d.ds_controls(bit(word, 17))?;
+    let gds = bit(word, 17);
+    unused((gds && arch == Architecture::Gfx12).into())?;
+    d.ds_controls(gds)?;
     for i in 0..3 {
         d.inst.src[i] = d.vgpr(d.spec.src[i], field(second, 8 * i as u32, 8))?;
     }
@@ -320,45 +332,61 @@ fn flat(words: &[u32]) -> Result<Inst, DecodeError> {
     d.inst.glc = bit(word, 14);
     d.inst.slc = bit(word, 15);
     d.inst.dlc = bit(word, 13);
-    d.inst.flag = sve;
-    let saddr = Operand(saddr as u16);
-    let address = match enc {
-        Encoding::Flat => {
-            if saddr != Operand::NULL || sve || bit(word, 12) {
-                return Err(Unknown);
-            }
-            d.spec.src[0]
-        }
-        Encoding::Global => {
-            unused(sve.into())?;
-            if saddr == Operand::NULL {
-                d.spec.src[0]
-            } else {
-                // EXEC cannot be the base.
-                if saddr == Operand::EXEC_LO {
+    if enc == Encoding::Flat {
+        unused(field(word, 12, 1))?;
+    }
+    d.inst.imm = sign_extend(word, 13);
+    d.flat_operands([addr, data, saddr, vdst], sve)?;
+    d.finish()
+}
+
+impl Decoder<'_> {
+    /// The operands of FLAT, GLOBAL and SCRATCH, by the numbers of address, data, SADDR and VDST.
+    pub fn flat_operands(
+        &mut self,
+        [addr, data, saddr, vdst]: [u32; 4],
+        sve: bool,
+    ) -> Result<(), DecodeError> {
+        let d = self;
+        d.inst.flag = sve;
+        let saddr = Operand(saddr as u16);
+        let address = match d.inst.enc {
+            Encoding::Flat => {
+                if saddr != Operand::NULL || sve {
                     return Err(Unknown);
                 }
-                d.inst.src[2] = check(Kind::R64, saddr.0.into(), File::Scalar)?;
-                // The VGPR is a 32-bit offset.
-                match d.spec.src[0] {
-                    Kind::NONE => Kind::NONE,
-                    _ => Kind::V32,
+                d.spec.src[0]
+            }
+            Encoding::Global => {
+                unused(sve.into())?;
+                if saddr == Operand::NULL {
+                    d.spec.src[0]
+                } else {
+                    // EXEC cannot be the base.
+                    if saddr == Operand::EXEC_LO {
+                        return Err(Unknown);
+                    }
+                    d.inst.src[2] = check(Kind::R64, saddr.0.into(), File::Scalar)?;
+                    // The VGPR is a 32-bit offset.
+                    match d.spec.src[0] {
+                        Kind::NONE => Kind::NONE,
+                        _ => Kind::V32,
+                    }
                 }
             }
-        }
-        _ => {
-            if saddr == Operand::EXEC_HI {
-                return Err(Unknown);
+            _ => {
+                if saddr == Operand::EXEC_HI {
+                    return Err(Unknown);
+                }
+                if saddr != Operand::NULL {
+                    d.inst.src[2] = saddr;
+                }
+                if sve { Kind::V32 } else { Kind::NONE }
             }
-            if saddr != Operand::NULL {
-                d.inst.src[2] = saddr;
-            }
-            if sve { Kind::V32 } else { Kind::NONE }
-        }
-    };
-    d.inst.imm = sign_extend(word, 13);
-    d.inst.src[0] = d.vgpr(address, addr)?;
-    d.inst.src[1] = d.vgpr(d.spec.src[1], data)?;
-    d.inst.dst = d.vgpr(d.flat_dst(), vdst)?;
-    d.finish()
+        };
+        d.inst.src[0] = d.vgpr(address, addr)?;
+        d.inst.src[1] = d.vgpr(d.spec.src[1], data)?;
+        d.inst.dst = d.vgpr(d.flat_dst(), vdst)?;
+        Ok(())
+    }
 }

@@ -8,6 +8,7 @@ mod check;
 mod decoder;
 mod error;
 mod gfx11;
+mod gfx12;
 mod gfx9;
 mod scalar;
 
@@ -20,6 +21,7 @@ use super::inst::Inst;
 pub fn decode(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     match arch {
         Architecture::Gfx11 => gfx11::decode(words),
+        Architecture::Gfx12 => gfx12::decode(words),
         Architecture::Gfx90a | Architecture::Gfx942 => gfx9::decode(arch, words),
     }
 }

@@ -6,7 +6,7 @@ use super::super::inst::Inst;
 use super::super::tables::Kind;
 use super::check::File;
 use super::decoder::{Decoder, field, sign_extend, unused};
-use super::error::DecodeError;
+use super::error::DecodeError::{self, Unknown};
 
 /// Decodes an instruction of these formats. `None`: another format.
 pub fn decode(arch: Architecture, words: &[u32]) -> Option<Result<Inst, DecodeError>> {
@@ -23,11 +23,20 @@ pub fn decode(arch: Architecture, words: &[u32]) -> Option<Result<Inst, DecodeEr
     })
 }
 
+impl Decoder<'_> {
+    fn scalar_float(&mut self) {
+        if self.spec.dst[0].is_float() || self.spec.src[0].is_float() {
+            self.inst.enc = Encoding::ScalarFloat;
+        }
+    }
+}
+
 fn sop1(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
     let op = arch.lookup(Encoding::Sop1, field(word, 8, 8));
     let mut d = Decoder::new(words, 1, Encoding::Sop1, arch, op)?;
     d.scalar_dst(field(word, 16, 7))?;
+    d.scalar_float();
     let code = field(word, 0, 8);
     match d.spec.src[0] {
         Kind::NONE => unused(code)?,
@@ -42,8 +51,16 @@ fn sop2(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let op = arch.lookup(Encoding::Sop2, field(word, 23, 7));
     let mut d = Decoder::new(words, 1, Encoding::Sop2, arch, op)?;
     d.scalar_dst(field(word, 16, 7))?;
+    d.scalar_float();
     d.source(0, field(word, 0, 8), File::Scalar)?;
-    d.source(1, field(word, 8, 8), File::Scalar)?;
+    let mut second = Some(field(word, 8, 8));
+    for i in 1..3 {
+        match d.spec.src[i] {
+            Kind::NONE => {}
+            Kind::K32 => d.inst.src[i] = d.literal()?,
+            _ => d.source(i, second.take().ok_or(Unknown)?, File::Scalar)?,
+        }
+    }
     d.finish()
 }
 
@@ -52,6 +69,7 @@ fn sopc(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let op = arch.lookup(Encoding::Sopc, field(word, 16, 7));
     let mut d = Decoder::new(words, 1, Encoding::Sopc, arch, op)?;
     d.source(0, field(word, 0, 8), File::Scalar)?;
+    d.scalar_float();
     let code = field(word, 8, 8);
     match d.spec.src[1] {
         Kind::GPRIDX if code < 16 => d.inst.imm = code as i32,

@@ -38,6 +38,11 @@ pub enum Kind {
     S32,
     /// S32 without literals: a lane number.
     LANE,
+    /// A float in a scalar register or constant, in an operation of VOP3 without vectors.
+    SF16,
+    SF32,
+    /// The number of a barrier: a constant, or M0.
+    BARRIER,
     /// A scalar register (or a pair), although the field can also name constants.
     R32,
     R64,
@@ -88,9 +93,9 @@ impl Kind {
     pub const fn bits(self, lanes: usize) -> usize {
         use Kind::*;
         match self {
-            B16 | F16 | BF16 | I16 | U16 | V16 | K16 => 16,
-            B32 | F32 | I32 | U32 | PKF16 | PKBF16 | PKI16 | PKU16 | S32 | LANE | R32 | NULL
-            | V32 | A32 | AV32 | MIX | K32 | PKF8 => 32,
+            B16 | F16 | BF16 | I16 | U16 | V16 | K16 | SF16 => 16,
+            B32 | F32 | I32 | U32 | PKF16 | PKBF16 | PKI16 | PKU16 | S32 | SF32 | LANE
+            | BARRIER | R32 | NULL | V32 | A32 | AV32 | MIX | K32 | PKF8 => 32,
             B64 | F64 | I64 | U64 | R64 | V64 | AV64 | PKF32 | PKB32 => 64,
             B96 => 96,
             B128 | V128 | AV128 => 128,
@@ -111,7 +116,10 @@ impl Kind {
     /// Whether the operand is a float or packed floats, so that NEG and ABS apply to it.
     pub const fn is_float(self) -> bool {
         use Kind::*;
-        matches!(self, F16 | BF16 | F32 | F64 | PKF16 | PKBF16 | PKF32 | MIX)
+        matches!(
+            self,
+            F16 | BF16 | F32 | F64 | PKF16 | PKBF16 | PKF32 | MIX | SF16 | SF32
+        )
     }
     /// Whether the operand is in SIMM16.
     pub const fn is_immediate(self) -> bool {

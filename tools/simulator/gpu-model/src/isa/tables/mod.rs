@@ -1,6 +1,7 @@
 //! The operations of each architecture, with their opcodes and operands. Decoder, assembly text and executors use these
 //! tables. [`rows`] has one row for all architectures; an architecture's table is expanded from it before its first use.
 
+mod generation;
 mod kind;
 mod rows;
 mod spec;
@@ -47,7 +48,7 @@ impl Table {
 
 impl Architecture {
     fn table(self) -> &'static Table {
-        static TABLES: [OnceLock<Table>; 3] = [const { OnceLock::new() }; 3];
+        static TABLES: [OnceLock<Table>; 4] = [const { OnceLock::new() }; 4];
         TABLES[self as usize].get_or_init(|| Table::new(self))
     }
 

@@ -1,16 +1,17 @@
 //! The rows of all operations.
 //!
 //! The syntax of a row is `gfx11 gfx90a gfx942 NAME: destinations = sources | flags;`, below the formats that have it.
-//! `Mubuf(gfx9)`: only gfx9 has the rows in this format.
+//! `Mubuf(gfx9)`: only gfx9 has the rows in this format. gfx12 has nearly all opcodes of gfx11. If it has another one or none,
+//! the first column is `[gfx11 gfx12]`.
 //!
 //! - Opcodes: one per architecture, from chapter 15 of the RDNA3 guide and chapter 12 of the guides of MI200 and MI300. `_` if
 //!   the architecture, or LLVM's assembler for it, does not have the operation.
-//! - Name: LLVM's mnemonic for gfx11, or else for gfx942. `(gfx9 MNEMONIC)` after it is the mnemonic for gfx90a and gfx942 if it
-//!   is another one, `(gfx90a MNEMONIC)` the mnemonic only for gfx90a. The names of FLAT, GLOBAL, SCRATCH, MUBUF and VOPD are
+//! - Name: LLVM's mnemonic for gfx11, or else for gfx942 or gfx12. `(gfx9 MNEMONIC)` after it is the mnemonic for gfx90a and
+//!   gfx942 if it is another one, `(gfx90a MNEMONIC)` and `(gfx12 MNEMONIC)` are for these only. The names of FLAT, GLOBAL, SCRATCH, MUBUF and VOPD are
 //!   without the format's prefix. A row with several names has operations with consecutive opcodes, from the given ones on, whose
 //!   operands and flags are equal.
 //! - Operands, in the assembler's order. `ADDRESS` has the width of the format's addresses.
-//! - Flags of all architectures, then `(gfx11 FLAGS)` or `(gfx9 FLAGS)`, the flags of one generation.
+//! - Flags of all architectures, then `(rdna FLAGS)` or `(gfx9 FLAGS)`, the flags of one generation.
 //!
 //! The `_e64` forms of VOP1, VOP2 and VOPC do not have rows. Their VOP3 opcodes are the row's opcode plus 0x180 (gfx9: 0x140),
 //! 0x100 and 0.
@@ -19,20 +20,24 @@
 //! `s_cbranch_g_fork` and similar instructions, `v_screen_partition_4se_b32`.
 
 use super::super::encoding::Encoding;
+use super::generation::Generation;
 use super::kind::{Kind, flag};
 
 /// A row: operations of one or several architectures, with consecutive opcodes.
 pub(super) struct Row {
     pub ops: &'static [Op],
-    /// For each architecture, the mnemonics in upper case without encoding suffix.
-    pub names: [&'static [&'static str]; 3],
+    /// The mnemonics in upper case without encoding suffix.
+    pub names: &'static [&'static str],
+    /// A generation's other mnemonics.
+    pub renamed: &'static [(Generation, &'static [&'static str])],
     pub format: Encoding,
     /// For each architecture, the opcode of the first operation.
-    pub codes: [Option<u16>; 3],
+    pub codes: [Option<u16>; 4],
     pub dst: [Kind; 2],
     pub src: [Kind; 3],
-    /// The flags of gfx11 and of gfx9.
-    pub flags: [u16; 2],
+    /// The flags of all architectures, and those of a generation.
+    pub flags: u16,
+    pub flags_of: &'static [(Generation, u16)],
 }
 
 /// The kinds, padded with NONE.
@@ -53,28 +58,25 @@ macro_rules! rows {
         rows!(@enum $table $($rows)*);
     };
     (@format $format:ident $has:tt { $(
-        $gfx11:tt $gfx90a:tt $gfx942:tt $($name:ident)+ $(($of:ident $mnemonic:ident))? :
+        $gfx11:tt $gfx90a:tt $gfx942:tt $($name:ident)+ $(($of:ident $($mnemonic:ident)+))* :
         $($dst:ident)* = $($src:ident)* $(| $($flag:ident)* $(($only:ident $($its:ident)+))?)? ;
     )* }) => {
         &[$(Row {
             ops: &[$(Op::$name),+],
-            names: rows!(@names $format [$($name)+] $($of $mnemonic)?),
+            names: rows!(@list $format [$($name)+]),
+            renamed: &[$((Generation::$of, rows!(@list $format [$($mnemonic)+]))),*],
             format: Encoding::$format,
-            codes: [rows!(@gfx11 $has $gfx11), rows!(@code $gfx90a), rows!(@code $gfx942)],
+            codes: [
+                rows!(@gfx11 $has $gfx11),
+                rows!(@gfx12 $has $gfx11),
+                rows!(@code $gfx90a),
+                rows!(@code $gfx942),
+            ],
             dst: padded(&[$(Kind::$dst),*]),
             src: padded(&[$(rows!(@kind $format $src)),*]),
-            flags: [
-                0 $($(| flag::$flag)* $($(| rows!(@flag gfx11 $only flag::$its))+)?)?,
-                0 $($(| flag::$flag)* $($(| rows!(@flag gfx9 $only flag::$its))+)?)?,
-            ],
+            flags: 0 $($(| flag::$flag)*)?,
+            flags_of: &[$($((Generation::$only, 0 $(| flag::$its)+))?)?],
         }),*]
-    };
-    (@names $format:ident $names:tt) => { [rows!(@list $format $names); 3] };
-    (@names $format:ident $names:tt gfx9 $other:ident) => {
-        [rows!(@list $format $names), rows!(@list $format [$other]), rows!(@list $format [$other])]
-    };
-    (@names $format:ident $names:tt gfx90a $other:ident) => {
-        [rows!(@list $format $names), rows!(@list $format [$other]), rows!(@list $format $names)]
     };
     (@list $format:ident [$($name:ident)+]) => { &[$(concat!(rows!(@prefix $format), stringify!($name))),+] };
     (@prefix Flat) => { "FLAT_" };
@@ -87,14 +89,15 @@ macro_rules! rows {
     (@kind $format:ident ADDRESS) => { Kind::B32 };
     (@kind $format:ident $kind:ident) => { Kind::$kind };
     (@gfx11 [gfx9] $code:tt) => { None };
+    (@gfx11 [] [$code:tt $gfx12:tt]) => { rows!(@code $code) };
     (@gfx11 [] $code:tt) => { rows!(@code $code) };
+    (@gfx12 [gfx9] $code:tt) => { None };
+    (@gfx12 [] [$gfx11:tt $code:tt]) => { rows!(@code $code) };
+    (@gfx12 [] $code:tt) => { rows!(@code $code) };
     (@code _) => { None };
     (@code $code:literal) => { Some($code) };
-    (@flag gfx11 gfx11 $flag:path) => { $flag };
-    (@flag gfx9 gfx9 $flag:path) => { $flag };
-    (@flag $of:ident $only:ident $flag:path) => { 0 };
     (@enum ROWS $({ $(
-        $gfx11:tt $gfx90a:tt $gfx942:tt $($name:ident)+ $(($($mnemonic:tt)*))? : $($dst:ident)* = $($src:ident)* $(| $($flag:ident)* $(($($only:ident)+))?)? ;
+        $gfx11:tt $gfx90a:tt $gfx942:tt $($name:ident)+ $(($($mnemonic:tt)*))* : $($dst:ident)* = $($src:ident)* $(| $($flag:ident)* $(($($only:ident)+))?)? ;
     )* })*) => {
         /// An operation: its mnemonic without encoding suffix, and without the prefix for FLAT, GLOBAL, SCRATCH or MUBUF. If
         /// LLVM has several mnemonics for it, the mnemonic for gfx11, or for gfx942.
@@ -181,11 +184,25 @@ rows! {
         _    0x0e 0x0e S_FF0_I32_B32: I32 = U32;
         _    0x0f 0x0f S_FF0_I32_B64: I32 = U64;
         _    0x32 0x32 S_SET_GPR_IDX_IDX: = B32;
+        [_ 0x4e] _ _ S_BARRIER_SIGNAL S_BARRIER_SIGNAL_ISFIRST: = BARRIER;
+        [_ 0x50] _ _ S_GET_BARRIER_STATE: B32 = BARRIER;
+        [_ 0x51] _ _ S_BARRIER_INIT S_BARRIER_JOIN: = BARRIER;
+        [_ 0x53] _ _ S_ALLOC_VGPR: = B32;
+        [_ 0x58] _ _ S_SLEEP_VAR: = B32;
+        [_ 0x60] _ _ S_CEIL_F32 S_FLOOR_F32 S_TRUNC_F32 S_RNDNE_F32: F32 = F32;
+        [_ 0x64] _ _ S_CVT_F32_I32: F32 = I32;
+        [_ 0x65] _ _ S_CVT_F32_U32: F32 = U32;
+        [_ 0x66] _ _ S_CVT_I32_F32: I32 = F32;
+        [_ 0x67] _ _ S_CVT_U32_F32: U32 = F32;
+        [_ 0x68] _ _ S_CVT_F16_F32: F16 = F32;
+        [_ 0x69] _ _ S_CVT_F32_F16: F32 = F16;
+        [_ 0x6a] _ _ S_CVT_HI_F32_F16: F32 = B32;
+        [_ 0x6b] _ _ S_CEIL_F16 S_FLOOR_F16 S_TRUNC_F16 S_RNDNE_F16: F16 = F16;
     }
     Sop2 => {
-        0x00 0x00 0x00 S_ADD_U32 S_SUB_U32: U32 = U32 U32;
-        0x02 0x02 0x02 S_ADD_I32 S_SUB_I32: I32 = I32 I32;
-        0x04 0x04 0x04 S_ADDC_U32 S_SUBB_U32: U32 = U32 U32;
+        0x00 0x00 0x00 S_ADD_U32 S_SUB_U32 (gfx12 S_ADD_CO_U32 S_SUB_CO_U32): U32 = U32 U32;
+        0x02 0x02 0x02 S_ADD_I32 S_SUB_I32 (gfx12 S_ADD_CO_I32 S_SUB_CO_I32): I32 = I32 I32;
+        0x04 0x04 0x04 S_ADDC_U32 S_SUBB_U32 (gfx12 S_ADD_CO_CI_U32 S_SUB_CO_CI_U32): U32 = U32 U32;
         0x06 0x2a 0x2a S_ABSDIFF_I32: I32 = I32 I32;
         0x08 0x1c 0x1c S_LSHL_B32: U32 = U32 U32;
         0x09 0x1d 0x1d S_LSHL_B64: U64 = U64 U32;
@@ -227,6 +244,15 @@ rows! {
         0x31 0x0b 0x0b S_CSELECT_B64: B64 = B64 B64;
         0x32 0x32 0x32 S_PACK_LL_B32_B16 S_PACK_LH_B32_B16 S_PACK_HH_B32_B16: B32 = B32 B32;
         0x35 _    _    S_PACK_HL_B32_B16: B32 = B32 B32;
+        [_ 0x40] _ _ S_ADD_F32 S_SUB_F32 S_MIN_NUM_F32 S_MAX_NUM_F32 S_MUL_F32: F32 = F32 F32;
+        [_ 0x45] _ _ S_FMAAK_F32: F32 = F32 F32 K32;
+        [_ 0x46] _ _ S_FMAMK_F32: F32 = F32 K32 F32;
+        [_ 0x47] _ _ S_FMAC_F32: F32 = F32 F32;
+        [_ 0x48] _ _ S_CVT_PK_RTZ_F16_F32: PKF16 = F32 F32;
+        [_ 0x49] _ _ S_ADD_F16 S_SUB_F16 S_MIN_NUM_F16 S_MAX_NUM_F16 S_MUL_F16 S_FMAC_F16: F16 = F16 F16;
+        [_ 0x4f] _ _ S_MINIMUM_F32 S_MAXIMUM_F32: F32 = F32 F32;
+        [_ 0x51] _ _ S_MINIMUM_F16 S_MAXIMUM_F16: F16 = F16 F16;
+        [_ 0x53] _ _ S_ADD_NC_U64 S_SUB_NC_U64 S_MUL_U64: U64 = U64 U64;
     }
     Sopc => {
         0x00 0x00 0x00 S_CMP_EQ_I32 S_CMP_LG_I32 S_CMP_GT_I32 S_CMP_GE_I32 S_CMP_LT_I32 S_CMP_LE_I32: = I32 I32;
@@ -235,28 +261,33 @@ rows! {
         0x0e 0x0e 0x0e S_BITCMP0_B64 S_BITCMP1_B64: = U64 U32;
         0x10 0x12 0x12 S_CMP_EQ_U64 S_CMP_LG_U64: = U64 U64;
         _    0x11 0x11 S_SET_GPR_IDX_ON: = B32 GPRIDX;
+        [_ 0x41] _ _ S_CMP_LT_F32 S_CMP_EQ_F32 S_CMP_LE_F32 S_CMP_GT_F32 S_CMP_LG_F32 S_CMP_GE_F32 S_CMP_O_F32
+                       S_CMP_U_F32 S_CMP_NGE_F32 S_CMP_NLG_F32 S_CMP_NGT_F32 S_CMP_NLE_F32 S_CMP_NEQ_F32 S_CMP_NLT_F32: = F32 F32;
+        [_ 0x51] _ _ S_CMP_LT_F16 S_CMP_EQ_F16 S_CMP_LE_F16 S_CMP_GT_F16 S_CMP_LG_F16 S_CMP_GE_F16 S_CMP_O_F16
+                       S_CMP_U_F16 S_CMP_NGE_F16 S_CMP_NLG_F16 S_CMP_NGT_F16 S_CMP_NLE_F16 S_CMP_NEQ_F16 S_CMP_NLT_F16: = F16 F16;
     }
     Sopk => {
         0x00 0x00 0x00 S_MOVK_I32: B32 = HEX;
         0x01 _    _    S_VERSION: = HEX;
         0x02 0x01 0x01 S_CMOVK_I32: B32 = HEX;
-        0x03 0x02 0x02 S_CMPK_EQ_I32 S_CMPK_LG_I32 S_CMPK_GT_I32 S_CMPK_GE_I32 S_CMPK_LT_I32 S_CMPK_LE_I32: = I32 HEX;
-        0x09 0x08 0x08 S_CMPK_EQ_U32 S_CMPK_LG_U32 S_CMPK_GT_U32 S_CMPK_GE_U32 S_CMPK_LT_U32 S_CMPK_LE_U32: = U32 HEX;
-        0x0f 0x0e 0x0e S_ADDK_I32 S_MULK_I32: B32 = HEX;
+        [0x03 _] 0x02 0x02 S_CMPK_EQ_I32 S_CMPK_LG_I32 S_CMPK_GT_I32 S_CMPK_GE_I32 S_CMPK_LT_I32 S_CMPK_LE_I32: = I32 HEX;
+        [0x09 _] 0x08 0x08 S_CMPK_EQ_U32 S_CMPK_LG_U32 S_CMPK_GT_U32 S_CMPK_GE_U32 S_CMPK_LT_U32 S_CMPK_LE_U32: = U32 HEX;
+        0x0f 0x0e 0x0e S_ADDK_I32 S_MULK_I32 (gfx12 S_ADDK_CO_I32 S_MULK_I32): B32 = HEX;
         0x11 0x11 0x11 S_GETREG_B32: B32 = HWREG;
         0x12 0x12 0x12 S_SETREG_B32: = B32 HWREG;
         0x13 0x14 0x14 S_SETREG_IMM32_B32: = K32 HWREG;
         0x14 0x15 0x15 S_CALL_B64: B64 = LABEL;
-        0x16 _    _    S_SUBVECTOR_LOOP_BEGIN S_SUBVECTOR_LOOP_END: B32 = LABEL;
-        0x18 _    _    S_WAITCNT_VSCNT S_WAITCNT_VMCNT S_WAITCNT_EXPCNT S_WAITCNT_LGKMCNT: = NULL HEX;
+        [0x16 _] _    _    S_SUBVECTOR_LOOP_BEGIN S_SUBVECTOR_LOOP_END: B32 = LABEL;
+        [0x18 _] _    _    S_WAITCNT_VSCNT S_WAITCNT_VMCNT S_WAITCNT_EXPCNT S_WAITCNT_LGKMCNT: = NULL HEX;
     }
     Sopp => {
         0x00 0x00 0x00 S_NOP: = IMM;
         0x01 0x0b 0x0b S_SETKILL: = IMM;
         0x02 0x0d 0x0d S_SETHALT S_SLEEP: = IMM;
-        0x04 _    _    S_SET_INST_PREFETCH_DISTANCE S_CLAUSE: = HEX;
+        [0x04 _] _ _ S_SET_INST_PREFETCH_DISTANCE: = HEX;
+        0x05 _    _    S_CLAUSE: = HEX;
         0x07 _    _    S_DELAY_ALU: = DELAY;
-        0x08 _    _    S_WAITCNT_DEPCTR: = DEPCTR;
+        0x08 _    _    S_WAITCNT_DEPCTR (gfx12 S_WAIT_ALU): = DEPCTR;
         0x09 0x0c 0x0c S_WAITCNT: = WAITCNT;
         0x0a _    _    S_WAIT_IDLE: =;
         0x0b _    _    S_WAIT_EVENT: = EVENT;
@@ -267,11 +298,11 @@ rows! {
         0x20 0x02 0x02 S_BRANCH: = LABEL;
         0x21 0x04 0x04 S_CBRANCH_SCC0 S_CBRANCH_SCC1 S_CBRANCH_VCCZ S_CBRANCH_VCCNZ S_CBRANCH_EXECZ
                        S_CBRANCH_EXECNZ: = LABEL;
-        0x27 0x17 0x17 S_CBRANCH_CDBGSYS S_CBRANCH_CDBGUSER S_CBRANCH_CDBGSYS_OR_USER
+        [0x27 _] 0x17 0x17 S_CBRANCH_CDBGSYS S_CBRANCH_CDBGUSER S_CBRANCH_CDBGSYS_OR_USER
                        S_CBRANCH_CDBGSYS_AND_USER: = LABEL;
         0x30 0x01 0x01 S_ENDPGM: = DEC;
         0x31 0x1b 0x1b S_ENDPGM_SAVED: =;
-        0x32 0x1e 0x1e S_ENDPGM_ORDERED_PS_DONE: =;
+        [0x32 _] 0x1e 0x1e S_ENDPGM_ORDERED_PS_DONE: =;
         0x34 0x03 0x03 S_WAKEUP: =;
         0x35 0x0f 0x0f S_SETPRIO: = IMM;
         0x36 0x10 0x10 S_SENDMSG S_SENDMSGHALT: = MSG;
@@ -279,9 +310,13 @@ rows! {
         0x3a 0x16 0x16 S_TTRACEDATA: =;
         0x3b _    _    S_TTRACEDATA_IMM: = HEX;
         0x3c 0x13 0x13 S_ICACHE_INV: =;
-        0x3d 0x0a 0x0a S_BARRIER: =;
+        [0x3d _] 0x0a 0x0a S_BARRIER: =;
         _    0x1c 0x1c S_SET_GPR_IDX_OFF: =;
         _    0x1d 0x1d S_SET_GPR_IDX_MODE: = GPRIDX;
+        [_ 0x14] _ _ S_BARRIER_WAIT: = IMM;
+        [_ 0x15] _ _ S_BARRIER_LEAVE: =;
+        [_ 0x40] _ _ S_WAIT_LOADCNT S_WAIT_STORECNT S_WAIT_SAMPLECNT S_WAIT_BVHCNT S_WAIT_EXPCNT: = HEX;
+        [_ 0x46] _ _ S_WAIT_DSCNT S_WAIT_KMCNT S_WAIT_LOADCNT_DSCNT S_WAIT_STORECNT_DSCNT: = HEX;
     }
     Smem => {
         0x00 0x00 0x00 S_LOAD_B32 (gfx9 S_LOAD_DWORD): B32 = B64 B32;
@@ -289,18 +324,22 @@ rows! {
         0x02 0x02 0x02 S_LOAD_B128 (gfx9 S_LOAD_DWORDX4): B128 = B64 B32;
         0x03 0x03 0x03 S_LOAD_B256 (gfx9 S_LOAD_DWORDX8): B256 = B64 B32;
         0x04 0x04 0x04 S_LOAD_B512 (gfx9 S_LOAD_DWORDX16): B512 = B64 B32;
-        0x08 0x08 0x08 S_BUFFER_LOAD_B32 (gfx9 S_BUFFER_LOAD_DWORD): B32 = B128 B32;
-        0x09 0x09 0x09 S_BUFFER_LOAD_B64 (gfx9 S_BUFFER_LOAD_DWORDX2): B64 = B128 B32;
-        0x0a 0x0a 0x0a S_BUFFER_LOAD_B128 (gfx9 S_BUFFER_LOAD_DWORDX4): B128 = B128 B32;
-        0x0b 0x0b 0x0b S_BUFFER_LOAD_B256 (gfx9 S_BUFFER_LOAD_DWORDX8): B256 = B128 B32;
-        0x0c 0x0c 0x0c S_BUFFER_LOAD_B512 (gfx9 S_BUFFER_LOAD_DWORDX16): B512 = B128 B32;
-        0x20 _    _    S_GL1_INV: =;
+        [0x08 0x10] 0x08 0x08 S_BUFFER_LOAD_B32 (gfx9 S_BUFFER_LOAD_DWORD): B32 = B128 B32;
+        [0x09 0x11] 0x09 0x09 S_BUFFER_LOAD_B64 (gfx9 S_BUFFER_LOAD_DWORDX2): B64 = B128 B32;
+        [0x0a 0x12] 0x0a 0x0a S_BUFFER_LOAD_B128 (gfx9 S_BUFFER_LOAD_DWORDX4): B128 = B128 B32;
+        [0x0b 0x13] 0x0b 0x0b S_BUFFER_LOAD_B256 (gfx9 S_BUFFER_LOAD_DWORDX8): B256 = B128 B32;
+        [0x0c 0x14] 0x0c 0x0c S_BUFFER_LOAD_B512 (gfx9 S_BUFFER_LOAD_DWORDX16): B512 = B128 B32;
+        [0x20 _] _    _    S_GL1_INV: =;
         0x21 0x20 0x20 S_DCACHE_INV: =;
         _    0x21 0x21 S_DCACHE_WB S_DCACHE_INV_VOL S_DCACHE_WB_VOL: =;
         _    0x24 0x24 S_MEMTIME S_MEMREALTIME: B64 =;
+        [_ 0x05] _ _ S_LOAD_B96: B96 = B64 B32;
+        [_ 0x08] _ _ S_LOAD_I8 S_LOAD_U8 S_LOAD_I16 S_LOAD_U16: B32 = B64 B32;
+        [_ 0x15] _ _ S_BUFFER_LOAD_B96: B96 = B128 B32;
+        [_ 0x18] _ _ S_BUFFER_LOAD_I8 S_BUFFER_LOAD_U8 S_BUFFER_LOAD_I16 S_BUFFER_LOAD_U16: B32 = B128 B32;
     }
     Vop1 => {
-        0x00 0x00 0x00 V_NOP: = | (gfx11 NO_DPP);
+        0x00 0x00 0x00 V_NOP: = | (rdna NO_DPP);
         0x01 0x01 0x01 V_MOV_B32: B32 = B32;
         0x02 0x02 0x02 V_READFIRSTLANE_B32: S32 = V32 | NO_E64 NO_DPP NO_SDWA;
         0x03 0x03 0x03 V_CVT_I32_F64: I32 = F64 | CLAMP OMOD (gfx9 DPP);
@@ -368,16 +407,16 @@ rows! {
     }
     Vop2 => {
         0x01 0x00 0x00 V_CNDMASK_B32: B32 = F32 F32 MASK;
-        0x02 0x37 0x37 V_DOT2ACC_F32_F16 (gfx9 V_DOT2C_F32_F16): F32 = PKF16 PKF16 | NO_SDWA (gfx11 NO_E64);
+        [0x02 _] 0x37 0x37 V_DOT2ACC_F32_F16 (gfx9 V_DOT2C_F32_F16): F32 = PKF16 PKF16 | NO_SDWA (rdna NO_E64);
         0x03 0x01 0x01 V_ADD_F32 V_SUB_F32 V_SUBREV_F32: F32 = F32 F32;
-        0x06 _    _    V_FMAC_DX9_ZERO_F32: F32 = F32 F32 | NO_DPP;
+        [0x06 _] _    _    V_FMAC_DX9_ZERO_F32: F32 = F32 F32 | NO_DPP;
         0x07 _    _    V_MUL_DX9_ZERO_F32: F32 = F32 F32;
         0x08 0x05 0x05 V_MUL_F32: F32 = F32 F32;
         0x09 0x06 0x06 V_MUL_I32_I24: I32 = I32 I32 | CLAMP;
         0x0a 0x07 0x07 V_MUL_HI_I32_I24: I32 = I32 I32;
         0x0b 0x08 0x08 V_MUL_U32_U24: U32 = U32 U32 | CLAMP;
         0x0c 0x09 0x09 V_MUL_HI_U32_U24: U32 = U32 U32;
-        0x0f 0x0a 0x0a V_MIN_F32 V_MAX_F32: F32 = F32 F32;
+        [0x0f 0x15] 0x0a 0x0a V_MIN_F32 V_MAX_F32 (gfx12 V_MIN_NUM_F32 V_MAX_NUM_F32): F32 = F32 F32;
         0x11 0x0c 0x0c V_MIN_I32 V_MAX_I32: I32 = I32 I32;
         0x13 0x0e 0x0e V_MIN_U32 V_MAX_U32: U32 = U32 U32;
         0x18 0x12 0x12 V_LSHLREV_B32: U32 = U32 U32;
@@ -399,9 +438,10 @@ rows! {
         0x36 _    _    V_FMAC_F16: F16 = F16 F16;
         0x37 _    _    V_FMAMK_F16: F16 = F16 K16 F16 | NO_E64 NO_DPP;
         0x38 _    _    V_FMAAK_F16: F16 = F16 F16 K16 | NO_E64 NO_DPP;
-        0x39 0x2d 0x2d V_MAX_F16 V_MIN_F16: F16 = F16 F16;
+        [0x39 0x31] 0x2d 0x2d V_MAX_F16 (gfx12 V_MAX_NUM_F16): F16 = F16 F16;
+        [0x3a 0x30] 0x2e 0x2e V_MIN_F16 (gfx12 V_MIN_NUM_F16): F16 = F16 F16;
         0x3b 0x33 0x33 V_LDEXP_F16: F16 = F16 I16;
-        0x3c 0x3c 0x3c V_PK_FMAC_F16: PKF16 = PKF16 PKF16 | (gfx11 NO_E64 NO_DPP);
+        0x3c 0x3c 0x3c V_PK_FMAC_F16: PKF16 = PKF16 PKF16 | (rdna NO_E64 NO_DPP);
         _    0x04 0x04 V_FMAC_F64: F64 = F64 F64 | DPP;
         _    0x16 _    V_MAC_F32: F32 = F32 F32 | NO_SDWA;
         _    0x17 _    V_MADMK_F32: F32 = F32 K32 F32 | NO_E64 NO_DPP NO_SDWA;
@@ -488,22 +528,22 @@ rows! {
         0x215 0x1cd 0x1cd V_LERP_U8: U32 = B32 B32 B32;
         0x216 0x1ce 0x1ce V_ALIGNBIT_B32 V_ALIGNBYTE_B32: U32 = U32 U32 U16 | CLAMP (gfx9 OP_SEL);
         0x218 _     _     V_MULLIT_F32: F32 = F32 F32 F32;
-        0x219 0x1d0 0x1d0 V_MIN3_F32: F32 = F32 F32 F32;
+        [0x219 0x229] 0x1d0 0x1d0 V_MIN3_F32 (gfx12 V_MIN3_NUM_F32): F32 = F32 F32 F32;
         0x21a 0x1d1 0x1d1 V_MIN3_I32: I32 = I32 I32 I32;
         0x21b 0x1d2 0x1d2 V_MIN3_U32: U32 = U32 U32 U32;
-        0x21c 0x1d3 0x1d3 V_MAX3_F32: F32 = F32 F32 F32;
+        [0x21c 0x22a] 0x1d3 0x1d3 V_MAX3_F32 (gfx12 V_MAX3_NUM_F32): F32 = F32 F32 F32;
         0x21d 0x1d4 0x1d4 V_MAX3_I32: I32 = I32 I32 I32;
         0x21e 0x1d5 0x1d5 V_MAX3_U32: U32 = U32 U32 U32;
-        0x21f 0x1d6 0x1d6 V_MED3_F32: F32 = F32 F32 F32;
+        [0x21f 0x231] 0x1d6 0x1d6 V_MED3_F32 (gfx12 V_MED3_NUM_F32): F32 = F32 F32 F32;
         0x220 0x1d7 0x1d7 V_MED3_I32: I32 = I32 I32 I32;
         0x221 0x1d8 0x1d8 V_MED3_U32: U32 = U32 U32 U32;
         0x222 0x1d9 0x1d9 V_SAD_U8 V_SAD_HI_U8: U32 = B32 B32 U32 | CLAMP;
         0x224 0x1db 0x1db V_SAD_U16: U32 = PKU16 PKU16 U32 | CLAMP;
         0x225 0x1dc 0x1dc V_SAD_U32: U32 = U32 U32 U32 | CLAMP;
         0x226 0x1dd 0x1dd V_CVT_PK_U8_F32: B32 = F32 B32 B32 | CLAMP;
-        0x227 0x1de 0x1de V_DIV_FIXUP_F32: F32 = F32 F32 F32 | (gfx11 NO_DPP);
+        0x227 0x1de 0x1de V_DIV_FIXUP_F32: F32 = F32 F32 F32 | (rdna NO_DPP);
         0x228 0x1df 0x1df V_DIV_FIXUP_F64: F64 = F64 F64 F64;
-        0x237 0x1e2 0x1e2 V_DIV_FMAS_F32: F32 = F32 F32 F32 | (gfx11 NO_DPP);
+        0x237 0x1e2 0x1e2 V_DIV_FMAS_F32: F32 = F32 F32 F32 | (rdna NO_DPP);
         0x238 0x1e3 0x1e3 V_DIV_FMAS_F64: F64 = F64 F64 F64;
         0x239 0x1e4 0x1e4 V_MSAD_U8: U32 = B32 B32 B32 | CLAMP;
         0x23a 0x1e5 0x1e5 V_QSAD_PK_U16_U8 V_MQSAD_PK_U16_U8: B64 = B64 B32 B64 | CLAMP;
@@ -514,13 +554,13 @@ rows! {
         0x245 0x1f3 0x1f3 V_XAD_U32: U32 = U32 U32 U32;
         0x246 0x1fd 0x1fd V_LSHL_ADD_U32 V_ADD_LSHL_U32: U32 = U32 U32 U32;
         0x248 0x206 0x206 V_FMA_F16: F16 = F16 F16 F16 | (gfx9 OP_SEL);
-        0x249 0x1f4 0x1f4 V_MIN3_F16: F16 = F16 F16 F16 | (gfx9 OP_SEL);
+        [0x249 0x22b] 0x1f4 0x1f4 V_MIN3_F16 (gfx12 V_MIN3_NUM_F16): F16 = F16 F16 F16 | (gfx9 OP_SEL);
         0x24a 0x1f5 0x1f5 V_MIN3_I16: I16 = I16 I16 I16 | CLAMP (gfx9 OP_SEL);
         0x24b 0x1f6 0x1f6 V_MIN3_U16: U16 = U16 U16 U16 | CLAMP (gfx9 OP_SEL);
-        0x24c 0x1f7 0x1f7 V_MAX3_F16: F16 = F16 F16 F16 | (gfx9 OP_SEL);
+        [0x24c 0x22c] 0x1f7 0x1f7 V_MAX3_F16 (gfx12 V_MAX3_NUM_F16): F16 = F16 F16 F16 | (gfx9 OP_SEL);
         0x24d 0x1f8 0x1f8 V_MAX3_I16: I16 = I16 I16 I16 | CLAMP (gfx9 OP_SEL);
         0x24e 0x1f9 0x1f9 V_MAX3_U16: U16 = U16 U16 U16 | CLAMP (gfx9 OP_SEL);
-        0x24f 0x1fa 0x1fa V_MED3_F16: F16 = F16 F16 F16 | (gfx9 OP_SEL);
+        [0x24f 0x232] 0x1fa 0x1fa V_MED3_F16 (gfx12 V_MED3_NUM_F16): F16 = F16 F16 F16 | (gfx9 OP_SEL);
         0x250 0x1fb 0x1fb V_MED3_I16: I16 = I16 I16 I16 | CLAMP (gfx9 OP_SEL);
         0x251 0x1fc 0x1fc V_MED3_U16: U16 = U16 U16 U16 | CLAMP (gfx9 OP_SEL);
         0x253 0x205 0x205 V_MAD_I16: I16 = I16 I16 I16 | CLAMP (gfx9 OP_SEL);
@@ -530,8 +570,10 @@ rows! {
         0x25a 0x1f2 0x1f2 V_MAD_I32_I16: I32 = I16 I16 I32 | CLAMP (gfx9 OP_SEL);
         0x25b _     _     V_PERMLANE16_B32 V_PERMLANEX16_B32: V32 = V32 S32 S32 | NO_DPP;
         0x25d _     _     V_CNDMASK_B16: B16 = F16 F16 MASK;
-        0x25e _     _     V_MAXMIN_F32 V_MINMAX_F32: F32 = F32 F32 F32;
-        0x260 _     _     V_MAXMIN_F16 V_MINMAX_F16: F16 = F16 F16 F16;
+        [0x25e 0x269] _ _ V_MAXMIN_F32 (gfx12 V_MAXMIN_NUM_F32): F32 = F32 F32 F32;
+        [0x25f 0x268] _ _ V_MINMAX_F32 (gfx12 V_MINMAX_NUM_F32): F32 = F32 F32 F32;
+        [0x260 0x26b] _ _ V_MAXMIN_F16 (gfx12 V_MAXMIN_NUM_F16): F16 = F16 F16 F16;
+        [0x261 0x26a] _ _ V_MINMAX_F16 (gfx12 V_MINMAX_NUM_F16): F16 = F16 F16 F16;
         0x262 _     _     V_MAXMIN_U32 V_MINMAX_U32: U32 = U32 U32 U32;
         0x264 _     _     V_MAXMIN_I32 V_MINMAX_I32: I32 = I32 I32 I32;
         0x266 _     _     V_DOT2_F16_F16: F16 = PKF16 PKF16 F16 | PLAIN;
@@ -558,17 +600,18 @@ rows! {
         0x324 0x298 0x298 V_CVT_PK_I16_I32: PKI16 = I32 I32;
         0x325 0x29d 0x29d V_SUB_NC_I32 (gfx9 V_SUB_I32): I32 = I32 I32 | CLAMP;
         0x326 0x29c 0x29c V_ADD_NC_I32 (gfx9 V_ADD_I32): I32 = I32 I32 | CLAMP;
-        0x327 0x280 0x280 V_ADD_F64 V_MUL_F64 V_MIN_F64 V_MAX_F64: F64 = F64 F64;
+        [0x327 _] 0x280 0x280 V_ADD_F64 V_MUL_F64 V_MIN_F64 V_MAX_F64: F64 = F64 F64;
         0x32b 0x284 0x284 V_LDEXP_F64: F64 = F64 I32;
-        0x32c 0x285 0x285 V_MUL_LO_U32 V_MUL_HI_U32: U32 = U32 U32 | (gfx11 NO_DPP);
-        0x32e 0x287 0x287 V_MUL_HI_I32: I32 = I32 I32 | (gfx11 NO_DPP);
+        0x32c 0x285 0x285 V_MUL_LO_U32 V_MUL_HI_U32: U32 = U32 U32 | (rdna NO_DPP);
+        0x32e 0x287 0x287 V_MUL_HI_I32: I32 = I32 I32 | (rdna NO_DPP);
         0x32f 0x292 0x292 V_TRIG_PREOP_F64: F64 = F64 B32;
         0x338 _     _     V_LSHLREV_B16 V_LSHRREV_B16: B16 = U16 B16;
         0x33a _     _     V_ASHRREV_I16: I16 = U16 I16;
-        0x33c 0x28f 0x28f V_LSHLREV_B64 V_LSHRREV_B64: U64 = U32 U64;
+        [0x33c _] 0x28f 0x28f V_LSHLREV_B64: U64 = U32 U64;
+        0x33d 0x290 0x290 V_LSHRREV_B64: U64 = U32 U64;
         0x33e 0x291 0x291 V_ASHRREV_I64: I64 = U32 I64;
-        0x360 0x289 0x289 V_READLANE_B32: S32 = V32 LANE | (gfx11 NO_DPP);
-        0x361 0x28a 0x28a V_WRITELANE_B32: V32 = S32 LANE | (gfx11 NO_DPP);
+        0x360 0x289 0x289 V_READLANE_B32: S32 = V32 LANE | (rdna NO_DPP);
+        0x361 0x28a 0x28a V_WRITELANE_B32: V32 = S32 LANE | (rdna NO_DPP);
         0x362 _     _     V_AND_B16 V_OR_B16 V_XOR_B16: U16 = U16 U16;
         _     0x1c0 _     V_MAD_LEGACY_F32 V_MAD_F32: F32 = F32 F32 F32;
         _     0x1ea 0x1ea V_MAD_LEGACY_F16: F16 = F16 F16 F16;
@@ -580,12 +623,30 @@ rows! {
         _     _     0x208 V_LSHL_ADD_U64: U64 = U64 U32 U64;
         _     _     0x2a2 V_CVT_PK_FP8_F32 V_CVT_PK_BF8_F32: PKF8 = F32 F32 | OP_SEL;
         _     _     0x2a4 V_CVT_SR_FP8_F32 V_CVT_SR_BF8_F32: PKF8 = F32 U32 | OP_SEL;
+        [_ 0x22d] _ _ V_MINIMUM3_F32 V_MAXIMUM3_F32: F32 = F32 F32 F32;
+        [_ 0x22f] _ _ V_MINIMUM3_F16 V_MAXIMUM3_F16: F16 = F16 F16 F16;
+        [_ 0x26c] _ _ V_MINIMUMMAXIMUM_F32 V_MAXIMUMMINIMUM_F32: F32 = F32 F32 F32;
+        [_ 0x26e] _ _ V_MINIMUMMAXIMUM_F16 V_MAXIMUMMINIMUM_F16: F16 = F16 F16 F16;
+        [_ 0x280] _ _ V_S_EXP_F32: SF32 = SF32 | NO_DPP;
+        [_ 0x281] _ _ V_S_EXP_F16: SF16 = SF16 | NO_DPP;
+        [_ 0x282] _ _ V_S_LOG_F32: SF32 = SF32 | NO_DPP;
+        [_ 0x283] _ _ V_S_LOG_F16: SF16 = SF16 | NO_DPP;
+        [_ 0x284] _ _ V_S_RCP_F32: SF32 = SF32 | NO_DPP;
+        [_ 0x285] _ _ V_S_RCP_F16: SF16 = SF16 | NO_DPP;
+        [_ 0x286] _ _ V_S_RSQ_F32: SF32 = SF32 | NO_DPP;
+        [_ 0x287] _ _ V_S_RSQ_F16: SF16 = SF16 | NO_DPP;
+        [_ 0x288] _ _ V_S_SQRT_F32: SF32 = SF32 | NO_DPP;
+        [_ 0x289] _ _ V_S_SQRT_F16: SF16 = SF16 | NO_DPP;
+        [_ 0x30f] _ _ V_PERMLANE16_VAR_B32 V_PERMLANEX16_VAR_B32: V32 = V32 V32 | NO_DPP;
+        [_ 0x341] _ _ V_MINIMUM_F64 V_MAXIMUM_F64: F64 = F64 F64;
+        [_ 0x365] _ _ V_MINIMUM_F32 V_MAXIMUM_F32: F32 = F32 F32;
+        [_ 0x367] _ _ V_MINIMUM_F16 V_MAXIMUM_F16: F16 = F16 F16;
     }
     Vop3Sd => {
-        0x2fc 0x1e0 0x1e0 V_DIV_SCALE_F32: F32 MASK = F32 F32 F32 | (gfx11 NO_DPP);
+        0x2fc 0x1e0 0x1e0 V_DIV_SCALE_F32: F32 MASK = F32 F32 F32 | (rdna NO_DPP);
         0x2fd 0x1e1 0x1e1 V_DIV_SCALE_F64: F64 MASK = F64 F64 F64;
-        0x2fe 0x1e8 0x1e8 V_MAD_U64_U32: U64 MASK = U32 U32 U64 | CLAMP;
-        0x2ff 0x1e9 0x1e9 V_MAD_I64_I32: I64 MASK = I32 I32 I64 | CLAMP;
+        0x2fe 0x1e8 0x1e8 V_MAD_U64_U32 (gfx12 V_MAD_CO_U64_U32): U64 MASK = U32 U32 U64 | CLAMP;
+        0x2ff 0x1e9 0x1e9 V_MAD_I64_I32 (gfx12 V_MAD_CO_I64_I32): I64 MASK = I32 I32 I64 | CLAMP;
         0x300 _    _    V_ADD_CO_U32 V_SUB_CO_U32 V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
     }
     Vop3p => {
@@ -598,19 +659,20 @@ rows! {
         0x09 0x09 0x09 V_PK_MAD_U16: PKU16 = PKU16 PKU16 PKU16;
         0x0a 0x0a 0x0a V_PK_ADD_U16 V_PK_SUB_U16 V_PK_MAX_U16 V_PK_MIN_U16: PKU16 = PKU16 PKU16;
         0x0e 0x0e 0x0e V_PK_FMA_F16: PKF16 = PKF16 PKF16 PKF16;
-        0x0f 0x0f 0x0f V_PK_ADD_F16 V_PK_MUL_F16 V_PK_MIN_F16 V_PK_MAX_F16: PKF16 = PKF16 PKF16;
-        0x13 0x23 0x23 V_DOT2_F32_F16: F32 = PKF16 PKF16 F32 | (gfx11 DPP);
+        0x0f 0x0f 0x0f V_PK_ADD_F16 V_PK_MUL_F16: PKF16 = PKF16 PKF16;
+        [0x11 0x1b] 0x11 0x11 V_PK_MIN_F16 V_PK_MAX_F16 (gfx12 V_PK_MIN_NUM_F16 V_PK_MAX_NUM_F16): PKF16 = PKF16 PKF16;
+        0x13 0x23 0x23 V_DOT2_F32_F16: F32 = PKF16 PKF16 F32 | (rdna DPP);
         0x16 _    _    V_DOT4_I32_IU8: I32 = B32 B32 I32;
         0x17 0x29 0x29 V_DOT4_U32_U8: U32 = B32 B32 U32;
         0x18 _    _    V_DOT8_I32_IU4: I32 = B32 B32 I32;
         0x19 0x2b 0x2b V_DOT8_U32_U4: U32 = B32 B32 U32;
         0x1a _    _    V_DOT2_F32_BF16: F32 = PKBF16 PKBF16 F32 | DPP;
-        0x20 0x20 0x20 V_FMA_MIX_F32: F32 = MIX MIX MIX | (gfx11 DPP);
-        0x21 0x21 0x21 V_FMA_MIXLO_F16 V_FMA_MIXHI_F16: B32 = MIX MIX MIX | (gfx11 DPP);
-        0x40 _    _    V_WMMA_F32_16X16X16_F16 V_WMMA_F32_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN;
-        0x42 _    _    V_WMMA_F16_16X16X16_F16 V_WMMA_BF16_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN OP_SEL;
-        0x44 _    _    V_WMMA_I32_16X16X16_IU8: ACC = V128 V128 ACC;
-        0x45 _    _    V_WMMA_I32_16X16X16_IU4: ACC = V64 V64 ACC;
+        0x20 0x20 0x20 V_FMA_MIX_F32: F32 = MIX MIX MIX | (rdna DPP);
+        0x21 0x21 0x21 V_FMA_MIXLO_F16 V_FMA_MIXHI_F16: B32 = MIX MIX MIX | (rdna DPP);
+        [0x40 _] _    _    V_WMMA_F32_16X16X16_F16 V_WMMA_F32_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN;
+        [0x42 _] _    _    V_WMMA_F16_16X16X16_F16 V_WMMA_BF16_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN OP_SEL;
+        [0x44 _] _    _    V_WMMA_I32_16X16X16_IU8: ACC = V128 V128 ACC;
+        [0x45 _] _    _    V_WMMA_I32_16X16X16_IU4: ACC = V64 V64 ACC;
         _    0x26 0x26 V_DOT2_I32_I16: I32 = PKI16 PKI16 I32;
         _    0x27 0x27 V_DOT2_U32_U16: U32 = PKU16 PKU16 U32;
         _    0x28 0x28 V_DOT4_I32_I8: I32 = B32 B32 I32;
@@ -618,6 +680,7 @@ rows! {
         _    0x30 0x30 V_PK_FMA_F32: PKF32 = PKF32 PKF32 PKF32;
         _    0x31 0x31 V_PK_MUL_F32 V_PK_ADD_F32: PKF32 = PKF32 PKF32;
         _    0x33 0x33 V_PK_MOV_B32: PKB32 = PKB32 PKB32;
+        [_ 0x1d] _ _ V_PK_MINIMUM_F16 V_PK_MAXIMUM_F16: PKF16 = PKF16 PKF16;
     }
     Vopd => {
         0x0d _    _    V_DOT2ACC_F32_BF16: F32 = PKBF16 PKBF16;
@@ -679,15 +742,15 @@ rows! {
         0x0e 0x0e 0x0e DS_STORE_2ADDR_B32 (gfx9 DS_WRITE2_B32): = B32 B32 B32 | TWO_OFFSETS;
         0x0f 0x0f 0x0f DS_STORE_2ADDR_STRIDE64_B32 (gfx9 DS_WRITE2ST64_B32): = B32 B32 B32 | TWO_OFFSETS;
         0x10 0x10 0x10 DS_CMPSTORE_B32 (gfx9 DS_CMPST_B32): = B32 B32 B32;
-        0x11 0x11 0x11 DS_CMPSTORE_F32 (gfx9 DS_CMPST_F32): = B32 B32 B32;
-        0x12 0x12 0x12 DS_MIN_F32 DS_MAX_F32: = B32 B32;
+        [0x11 _] 0x11 0x11 DS_CMPSTORE_F32 (gfx9 DS_CMPST_F32): = B32 B32 B32;
+        0x12 0x12 0x12 DS_MIN_F32 DS_MAX_F32 (gfx12 DS_MIN_NUM_F32 DS_MAX_NUM_F32): = B32 B32;
         0x15 0x15 0x15 DS_ADD_F32: = B32 B32;
-        0x18 0x98 0x98 DS_GWS_SEMA_RELEASE_ALL: = | GDS;
-        0x19 0x99 0x99 DS_GWS_INIT: = B32 | GDS;
-        0x1a 0x9a 0x9a DS_GWS_SEMA_V: = | GDS;
-        0x1b 0x9b 0x9b DS_GWS_SEMA_BR: = B32 | GDS;
-        0x1c 0x9c 0x9c DS_GWS_SEMA_P: = | GDS;
-        0x1d 0x9d 0x9d DS_GWS_BARRIER: = B32 | GDS;
+        [0x18 _] 0x98 0x98 DS_GWS_SEMA_RELEASE_ALL: = | GDS;
+        [0x19 _] 0x99 0x99 DS_GWS_INIT: = B32 | GDS;
+        [0x1a _] 0x9a 0x9a DS_GWS_SEMA_V: = | GDS;
+        [0x1b _] 0x9b 0x9b DS_GWS_SEMA_BR: = B32 | GDS;
+        [0x1c _] 0x9c 0x9c DS_GWS_SEMA_P: = | GDS;
+        [0x1d _] 0x9d 0x9d DS_GWS_BARRIER: = B32 | GDS;
         0x1e 0x1e 0x1e DS_STORE_B8 (gfx9 DS_WRITE_B8): = B32 B32;
         0x1f 0x1f 0x1f DS_STORE_B16 (gfx9 DS_WRITE_B16): = B32 B32;
         0x20 0x20 0x20 DS_ADD_RTN_U32 DS_SUB_RTN_U32 DS_RSUB_RTN_U32 DS_INC_RTN_U32 DS_DEC_RTN_U32 DS_MIN_RTN_I32
@@ -698,9 +761,9 @@ rows! {
         0x2e 0x2e 0x2e DS_STOREXCHG_2ADDR_RTN_B32 (gfx9 DS_WRXCHG2_RTN_B32): B64 = B32 B32 B32 | TWO_OFFSETS;
         0x2f 0x2f 0x2f DS_STOREXCHG_2ADDR_STRIDE64_RTN_B32 (gfx9 DS_WRXCHG2ST64_RTN_B32): B64 = B32 B32 B32 | TWO_OFFSETS;
         0x30 0x30 0x30 DS_CMPSTORE_RTN_B32 (gfx9 DS_CMPST_RTN_B32): B32 = B32 B32 B32;
-        0x31 0x31 0x31 DS_CMPSTORE_RTN_F32 (gfx9 DS_CMPST_RTN_F32): B32 = B32 B32 B32;
-        0x32 0x32 0x32 DS_MIN_RTN_F32 DS_MAX_RTN_F32: B32 = B32 B32;
-        0x34 0x34 0x34 DS_WRAP_RTN_B32: B32 = B32 B32 B32;
+        [0x31 _] 0x31 0x31 DS_CMPSTORE_RTN_F32 (gfx9 DS_CMPST_RTN_F32): B32 = B32 B32 B32;
+        0x32 0x32 0x32 DS_MIN_RTN_F32 DS_MAX_RTN_F32 (gfx12 DS_MIN_NUM_RTN_F32 DS_MAX_NUM_RTN_F32): B32 = B32 B32;
+        [0x34 _] 0x34 0x34 DS_WRAP_RTN_B32: B32 = B32 B32 B32;
         0x35 0x3d 0x3d DS_SWIZZLE_B32: B32 = B32;
         0x36 0x36 0x36 DS_LOAD_B32 (gfx9 DS_READ_B32): B32 = B32;
         0x37 0x37 0x37 DS_LOAD_2ADDR_B32 (gfx9 DS_READ2_B32): B64 = B32 | TWO_OFFSETS;
@@ -710,7 +773,7 @@ rows! {
         0x3b 0x3b 0x3b DS_LOAD_I16 (gfx9 DS_READ_I16): B32 = B32;
         0x3c 0x3c 0x3c DS_LOAD_U16 (gfx9 DS_READ_U16): B32 = B32;
         0x3d 0xbd 0xbd DS_CONSUME DS_APPEND: B32 =;
-        0x3f _    _    DS_ORDERED_COUNT: B32 = B32 | GDS;
+        [0x3f _] _    _    DS_ORDERED_COUNT: B32 = B32 | GDS;
         0x40 0x40 0x40 DS_ADD_U64 DS_SUB_U64 DS_RSUB_U64 DS_INC_U64 DS_DEC_U64 DS_MIN_I64 DS_MAX_I64 DS_MIN_U64
                        DS_MAX_U64 DS_AND_B64 DS_OR_B64 DS_XOR_B64: = B32 B64;
         0x4c 0x4c 0x4c DS_MSKOR_B64: = B32 B64 B64;
@@ -718,8 +781,8 @@ rows! {
         0x4e 0x4e 0x4e DS_STORE_2ADDR_B64 (gfx9 DS_WRITE2_B64): = B32 B64 B64 | TWO_OFFSETS;
         0x4f 0x4f 0x4f DS_STORE_2ADDR_STRIDE64_B64 (gfx9 DS_WRITE2ST64_B64): = B32 B64 B64 | TWO_OFFSETS;
         0x50 0x50 0x50 DS_CMPSTORE_B64 (gfx9 DS_CMPST_B64): = B32 B64 B64;
-        0x51 0x51 0x51 DS_CMPSTORE_F64 (gfx9 DS_CMPST_F64): = B32 B64 B64;
-        0x52 0x52 0x52 DS_MIN_F64 DS_MAX_F64: = B32 B64;
+        [0x51 _] 0x51 0x51 DS_CMPSTORE_F64 (gfx9 DS_CMPST_F64): = B32 B64 B64;
+        0x52 0x52 0x52 DS_MIN_F64 DS_MAX_F64 (gfx12 DS_MIN_NUM_F64 DS_MAX_NUM_F64): = B32 B64;
         0x60 0x60 0x60 DS_ADD_RTN_U64 DS_SUB_RTN_U64 DS_RSUB_RTN_U64 DS_INC_RTN_U64 DS_DEC_RTN_U64 DS_MIN_RTN_I64
                        DS_MAX_RTN_I64 DS_MIN_RTN_U64 DS_MAX_RTN_U64 DS_AND_RTN_B64 DS_OR_RTN_B64
                        DS_XOR_RTN_B64: B64 = B32 B64;
@@ -728,13 +791,13 @@ rows! {
         0x6e 0x6e 0x6e DS_STOREXCHG_2ADDR_RTN_B64 (gfx9 DS_WRXCHG2_RTN_B64): B128 = B32 B64 B64 | TWO_OFFSETS;
         0x6f 0x6f 0x6f DS_STOREXCHG_2ADDR_STRIDE64_RTN_B64 (gfx9 DS_WRXCHG2ST64_RTN_B64): B128 = B32 B64 B64 | TWO_OFFSETS;
         0x70 0x70 0x70 DS_CMPSTORE_RTN_B64 (gfx9 DS_CMPST_RTN_B64): B64 = B32 B64 B64;
-        0x71 0x71 0x71 DS_CMPSTORE_RTN_F64 (gfx9 DS_CMPST_RTN_F64): B64 = B32 B64 B64;
-        0x72 0x72 0x72 DS_MIN_RTN_F64 DS_MAX_RTN_F64: B64 = B32 B64;
+        [0x71 _] 0x71 0x71 DS_CMPSTORE_RTN_F64 (gfx9 DS_CMPST_RTN_F64): B64 = B32 B64 B64;
+        0x72 0x72 0x72 DS_MIN_RTN_F64 DS_MAX_RTN_F64 (gfx12 DS_MIN_NUM_RTN_F64 DS_MAX_NUM_RTN_F64): B64 = B32 B64;
         0x76 0x76 0x76 DS_LOAD_B64 (gfx9 DS_READ_B64): B64 = B32;
         0x77 0x77 0x77 DS_LOAD_2ADDR_B64 (gfx9 DS_READ2_B64): B128 = B32 | TWO_OFFSETS;
         0x78 0x78 0x78 DS_LOAD_2ADDR_STRIDE64_B64 (gfx9 DS_READ2ST64_B64): B128 = B32 | TWO_OFFSETS;
         0x79 0x35 0x35 DS_ADD_RTN_F32: B32 = B32 B32;
-        0x7a _    _    DS_ADD_GS_REG_RTN DS_SUB_GS_REG_RTN: B64 = NONE B32 | GDS;
+        [0x7a _] _    _    DS_ADD_GS_REG_RTN DS_SUB_GS_REG_RTN: B64 = NONE B32 | GDS;
         0x7e 0x7e 0x7e DS_CONDXCHG32_RTN_B64: B64 = B32 B64;
         0xa0 0x54 0x54 DS_STORE_B8_D16_HI (gfx9 DS_WRITE_B8_D16_HI): = B32 B32;
         0xa1 0x55 0x55 DS_STORE_B16_D16_HI (gfx9 DS_WRITE_B16_D16_HI): = B32 B32;
@@ -744,7 +807,7 @@ rows! {
         0xa5 0x59 0x59 DS_LOAD_I8_D16_HI (gfx9 DS_READ_I8_D16_HI): B32 = B32;
         0xa6 0x5a 0x5a DS_LOAD_U16_D16 (gfx9 DS_READ_U16_D16): B32 = B32;
         0xa7 0x5b 0x5b DS_LOAD_U16_D16_HI (gfx9 DS_READ_U16_D16_HI): B32 = B32;
-        0xad _    _    DS_BVH_STACK_RTN_B32: B32 = B32 B32 B128 | LDS;
+        [0xad _] _    _    DS_BVH_STACK_RTN_B32: B32 = B32 B32 B128 | LDS;
         0xb0 0x1d 0x1d DS_STORE_ADDTID_B32 (gfx9 DS_WRITE_ADDTID_B32): = NONE B32;
         0xb1 0xb6 0xb6 DS_LOAD_ADDTID_B32 (gfx9 DS_READ_ADDTID_B32): B32 =;
         0xb2 0x3e 0x3e DS_PERMUTE_B32 DS_BPERMUTE_B32: B32 = B32 B32 | LDS;
@@ -753,10 +816,13 @@ rows! {
         0xfe 0xfe 0xfe DS_LOAD_B96 (gfx9 DS_READ_B96): B96 = B32;
         0xff 0xff 0xff DS_LOAD_B128 (gfx9 DS_READ_B128): B128 = B32;
         _    0x14 0x14 DS_NOP: =;
-        _    _    0x17 DS_PK_ADD_F16 DS_PK_ADD_BF16: = B32 B32;
+        [_ 0x9a] _ 0x17 DS_PK_ADD_F16 DS_PK_ADD_BF16: = B32 B32;
         _    0x5c 0x5c DS_ADD_F64: = B32 B64;
         _    0x7c 0x7c DS_ADD_RTN_F64: B64 = B32 B64;
-        _    _    0xb7 DS_PK_ADD_RTN_F16 DS_PK_ADD_RTN_BF16: B32 = B32 B32;
+        [_ 0xaa] _ 0xb7 DS_PK_ADD_RTN_F16 DS_PK_ADD_RTN_BF16: B32 = B32 B32;
+        [_ 0x98] _ _ DS_COND_SUB_U32 DS_SUB_CLAMP_U32: = B32 B32;
+        [_ 0xa8] _ _ DS_COND_SUB_RTN_U32 DS_SUB_CLAMP_RTN_U32: B32 = B32 B32;
+        [_ 0xcd] _ _ DS_BPERMUTE_FI_B32: B32 = B32 B32;
     }
     Flat Global Scratch Mubuf(gfx9) => {
         0x10 0x10 0x10 LOAD_U8 (gfx9 LOAD_UBYTE): B32 = ADDRESS;
@@ -809,17 +875,20 @@ rows! {
         0x4b 0x6a 0x6a ATOMIC_XOR_B64 (gfx9 ATOMIC_XOR_X2): B64 = ADDRESS B64;
         0x4c 0x6b 0x6b ATOMIC_INC_U64 (gfx9 ATOMIC_INC_X2): B64 = ADDRESS B64;
         0x4d 0x6c 0x6c ATOMIC_DEC_U64 (gfx9 ATOMIC_DEC_X2): B64 = ADDRESS B64;
-        0x50 _    _    ATOMIC_CMPSWAP_F32: B32 = ADDRESS B64;
-        0x51 _    _    ATOMIC_MIN_F32 ATOMIC_MAX_F32: B32 = ADDRESS B32;
+        [0x50 _] _    _    ATOMIC_CMPSWAP_F32: B32 = ADDRESS B64;
+        0x51 _    _    ATOMIC_MIN_F32 ATOMIC_MAX_F32 (gfx12 ATOMIC_MIN_NUM_F32 ATOMIC_MAX_NUM_F32): B32 = ADDRESS B32;
         _    0x4f 0x4f ATOMIC_ADD_F64 ATOMIC_MIN_F64 ATOMIC_MAX_F64: B64 = ADDRESS B64;
-        _    _    0x52 ATOMIC_PK_ADD_BF16: B32 = ADDRESS B32;
+        [_ 0x5a] _ 0x52 ATOMIC_PK_ADD_BF16: B32 = ADDRESS B32;
+        [_ 0x50] _ _ ATOMIC_COND_SUB_U32: B32 = ADDRESS B32;
     }
     Global => {
         0x28 _    _    LOAD_ADDTID_B32: B32 =;
         0x29 _    _    STORE_ADDTID_B32: = NONE B32;
-        0x37 _    _    ATOMIC_CSUB_U32: B32 = ADDRESS B32;
+        [_ 0x2c] _ _ WB: =;
+        [_ 0x4f] _ _ WBINV: =;
+        0x37 _    _    ATOMIC_CSUB_U32 (gfx12 ATOMIC_SUB_CLAMP_U32): B32 = ADDRESS B32;
         0x56 0x4d 0x4d ATOMIC_ADD_F32: B32 = ADDRESS B32;
-        _    0x4e 0x4e ATOMIC_PK_ADD_F16: B32 = ADDRESS B32;
+        [_ 0x59] 0x4e 0x4e ATOMIC_PK_ADD_F16: B32 = ADDRESS B32;
     }
     Global Scratch => {
         _    _    0x26 LOAD_LDS_U8 (gfx9 LOAD_LDS_UBYTE): = ADDRESS | TO_LDS;
@@ -828,8 +897,9 @@ rows! {
         _    _    0x29 LOAD_LDS_I16 (gfx9 LOAD_LDS_SSHORT): = ADDRESS | TO_LDS;
         _    _    0x2a LOAD_LDS_B32 (gfx9 LOAD_LDS_DWORD): = ADDRESS | TO_LDS;
     }
+
     Mubuf => {
-        0x2b _    _    GL0_INV GL1_INV: =;
+        [0x2b _] _    _    GL0_INV GL1_INV: =;
         _    0x28 0x28 WBL2: =;
         _    0x29 _    INVL2: =;
         _    _    0x29 INV: =;
@@ -851,6 +921,10 @@ rows! {
         _    0x30 0x30 V_MAX_I16: I16 = I16 I16;
         _    0x31 0x31 V_MIN_U16: U16 = U16 U16;
         _    0x32 0x32 V_MIN_I16: I16 = I16 I16;
+        [_ 0x02] _ _ V_ADD_F64: F64 = F64 F64;
+        [_ 0x06] _ _ V_MUL_F64: F64 = F64 F64;
+        [_ 0x0d] _ _ V_MIN_F64 V_MAX_F64 (gfx12 V_MIN_NUM_F64 V_MAX_NUM_F64): F64 = F64 F64;
+        [_ 0x1f] _ _ V_LSHLREV_B64: U64 = U32 U64;
     }
     Vopc => {
         _    0x14 0x14 V_CMP_CLASS_F16 V_CMPX_CLASS_F16: MASK = F16 U32 | PLAIN;
@@ -866,13 +940,17 @@ rows! {
         0x03 _    _    V_MUL_F32 V_ADD_F32 V_SUB_F32 V_SUBREV_F32 V_MUL_DX9_ZERO_F32: F32 = F32 F32;
         0x08 _    _    V_MOV_B32: B32 = B32;
         0x09 _    _    V_CNDMASK_B32: B32 = B32 B32 MASK;
-        0x0a _    _    V_MAX_F32 V_MIN_F32: F32 = F32 F32;
+        0x0a _    _    V_MAX_F32 V_MIN_F32 (gfx12 V_MAX_NUM_F32 V_MIN_NUM_F32): F32 = F32 F32;
         0x0c _    _    V_DOT2ACC_F32_F16: F32 = PKF16 PKF16;
         0x10 _    _    V_ADD_NC_U32: U32 = U32 U32;
         0x11 _    _    V_LSHLREV_B32 V_AND_B32: B32 = B32 B32;
     }
     Flat => {
+        [_ 0x37] _ _ ATOMIC_CSUB_U32 (gfx12 ATOMIC_SUB_CLAMP_U32): B32 = ADDRESS B32;
         0x56 _    0x4d ATOMIC_ADD_F32: B32 = ADDRESS B32;
-        _    _    0x4e ATOMIC_PK_ADD_F16: B32 = ADDRESS B32;
+        [_ 0x59] _ 0x4e ATOMIC_PK_ADD_F16: B32 = ADDRESS B32;
+    }
+    Global => {
+        [_ 0x2b] _ _ INV: =;
     }
 }

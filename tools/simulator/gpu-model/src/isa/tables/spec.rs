@@ -23,6 +23,15 @@ pub struct Spec {
 impl Spec {
     /// The row's operation `i` in an architecture, if the architecture has it.
     pub(super) fn new(row: &Row, i: usize, arch: Architecture) -> Option<Spec> {
+        let code = row.codes[arch as usize]? + i as u16;
+        // gfx12 has no comparisons that are always false or always true.
+        let constant = ["V_CMP_F_", "V_CMP_T_", "V_CMPX_F_", "V_CMPX_T_"];
+        if arch == Architecture::Gfx12 && constant.iter().any(|name| row.names[i].starts_with(name))
+        {
+            return None;
+        }
+        let other = row.renamed.iter().find(|(of, _)| of.includes(arch));
+        let flags = row.flags_of.iter().filter(|(of, _)| of.includes(arch));
         let mut dst = row.dst;
         // `v_cmpx` of gfx9 writes a lane mask as well as EXEC.
         if arch.is_gfx9() && matches!(dst[0], Kind::EXEC) {
@@ -30,12 +39,12 @@ impl Spec {
         }
         Some(Spec {
             op: row.ops[i],
-            name: row.names[arch as usize][i],
+            name: other.map_or(row.names, |(_, names)| names)[i],
             format: row.format,
-            code: row.codes[arch as usize]? + i as u16,
+            code,
             dst,
             src: row.src,
-            flags: row.flags[arch.is_gfx9() as usize],
+            flags: flags.fold(row.flags, |all, (_, flags)| all | flags),
         })
     }
 
@@ -88,6 +97,21 @@ impl Spec {
     /// Whether VOP1, VOP2 or VOPC of gfx9 can have SDWA.
     pub fn has_sdwa(&self) -> bool {
         self.has(flag::SDWA) || !self.has_wide_operand() && !self.has(flag::NO_SDWA)
+    }
+    /// Whether OP_SEL is FI and BOUND_CTRL.
+    pub fn is_permlane16(&self) -> bool {
+        matches!(
+            self.op,
+            Op::V_PERMLANE16_B32
+                | Op::V_PERMLANEX16_B32
+                | Op::V_PERMLANE16_VAR_B32
+                | Op::V_PERMLANEX16_VAR_B32
+        )
+    }
+    /// Whether it is an atomic operation of FLAT or GLOBAL.
+    pub fn is_atomic(&self) -> bool {
+        let format = matches!(self.format, Encoding::Flat | Encoding::Global);
+        format && self.dst[0] != Kind::NONE && self.src[1] != Kind::NONE
     }
     /// DS: whether there are two offsets.
     pub fn has_two_offsets(&self) -> bool {

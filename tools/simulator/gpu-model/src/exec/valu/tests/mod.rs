@@ -247,8 +247,8 @@ fn every_vector_operation_is_modelled() {
             inst.dst = Operand(10);
         }
         if spec.name.contains("LANE_B32")
-            || spec.name.contains("LANE16")
-            || spec.name.contains("LANEX16")
+            || spec.name.contains("LANE16_B32")
+            || spec.name.contains("LANEX16_B32")
         {
             inst.src[1] = Operand(128);
             inst.src[2] = Operand(128);
