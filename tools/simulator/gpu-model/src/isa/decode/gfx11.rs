@@ -133,6 +133,24 @@ impl Decoder<'_> {
         }
         Ok(())
     }
+
+    /// The operands of SMEM, with an offset of `bits` bits.
+    pub fn smem_operands(
+        &mut self,
+        [word, second]: [u32; 2],
+        bits: u32,
+    ) -> Result<(), DecodeError> {
+        // M0 and EXEC cannot be loaded.
+        let sdata = field(word, 6, 7);
+        if sdata > 124 {
+            return Err(Unknown);
+        }
+        self.scalar_dst(sdata)?;
+        self.source(0, 2 * field(word, 0, 6), File::Scalar)?;
+        self.source(1, field(second, 25, 7), File::Scalar)?;
+        self.inst.imm = sign_extend(second, bits);
+        Ok(())
+    }
 }
 
 fn smem(words: &[u32]) -> Result<Inst, DecodeError> {
@@ -145,15 +163,7 @@ fn smem(words: &[u32]) -> Result<Inst, DecodeError> {
         unused(word & 0x3_ffff | second)?;
         return d.finish();
     }
-    // M0 and EXEC cannot be loaded.
-    let sdata = field(word, 6, 7);
-    if sdata > 124 {
-        return Err(Unknown);
-    }
-    d.scalar_dst(sdata)?;
-    d.source(0, 2 * field(word, 0, 6), File::Scalar)?;
-    d.source(1, field(second, 25, 7), File::Scalar)?;
-    d.inst.imm = sign_extend(second, 21);
+    d.smem_operands([word, second], 21)?;
     d.inst.glc = bit(word, 14);
     d.inst.dlc = bit(word, 13);
     d.finish()

@@ -4,7 +4,6 @@ use super::super::architecture::Architecture;
 use super::super::encoding::Encoding;
 use super::super::inst::Inst;
 use super::super::tables::Kind;
-use super::check::File;
 use super::decoder::{Decoder, bit, field, sign_extend, unused};
 use super::error::DecodeError::{self, Short, Unknown};
 use super::gfx11;
@@ -33,15 +32,7 @@ fn smem(words: &[u32]) -> Result<Inst, DecodeError> {
         unused(word & 0x1fff | field(word, 21, 4) | second)?;
         return d.finish();
     }
-    // M0 and EXEC cannot be loaded.
-    let sdata = field(word, 6, 7);
-    if sdata > 124 {
-        return Err(Unknown);
-    }
-    d.scalar_dst(sdata)?;
-    d.source(0, 2 * field(word, 0, 6), File::Scalar)?;
-    d.source(1, field(second, 25, 7), File::Scalar)?;
-    d.inst.imm = sign_extend(second, 24);
+    d.smem_operands([word, second], 24)?;
     // The offset of a buffer load is not negative.
     if d.spec.src[0] == Kind::B128 && d.inst.imm < 0 {
         return Err(Unknown);
