@@ -2383,12 +2383,14 @@ private:
         for (Ways &Each : reverse(Inside))
             for (BasicBlock *Block : Each.Between)
                 WaysAt[Block] = &Each;
+        SmallPtrSet<Loop *, 8> WithFlags;
         auto Add = [&](Instruction *Before, ArrayRef<Value *> Set, Ways *Of) {
             IRBuilder<> Here(Before);
             for (auto [N, Each] : enumerate(Set)) {
                 if (match(Each, m_Zero()))
                     continue;
-                for (Loop *In = Loops.getLoopFor(Before->getParent()); In && IsOptimizedAgain && isLarge(); In = In->getParentLoop())
+                Loop *In = IsOptimizedAgain && isLarge() ? Loops.getLoopFor(Before->getParent()) : nullptr;
+                for (; In && WithFlags.insert(In).second; In = In->getParentLoop())
                     doNotUnroll(*In);
                 Value *Register = Registers[N];
                 if (Of) {
