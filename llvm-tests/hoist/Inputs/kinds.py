@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Inputs"))
+import defects
 import same_regions
-import swaps
 
 KINDS = ("exact", "stock", "pass")
 ERRORS = (RuntimeError, subprocess.TimeoutExpired, *same_regions.ERRORS)
@@ -31,7 +31,7 @@ def run(command):
 
 
 class Build:
-    """A build and its run: whether each region was executed, the counters of each function, and the functions with LLVM's defect."""
+    """A build and its run: whether each region was executed, the counters of each function, and LLVM's defects by function."""
 
     def __init__(self, given, kind, *options):
         for old in glob.glob("a.*amdgcn*") + glob.glob("*.profraw"):
@@ -42,7 +42,7 @@ class Build:
         (code,), profiles = glob.glob("a.*amdgcn*"), glob.glob("gfx*.profraw")
         mapping, counters = same_regions.read([code, *profiles], kind != "exact")
         self.executed = mapping.executed(counters, kind != "exact")
-        self.swaps = swaps.swaps_over_calls(code)
+        self.defects = defects.defects(code)
         self.counters = {(mapping.names[name], structure): values for (name, structure), values in counters.items()}
 
 

@@ -3,8 +3,8 @@
 #
 # The other options, and the command, are those of kinds.py. One executable has --batch programs of --kernels kernels each, and one of
 # the --levels of optimization (123). With --log FILE, there is a line per program, `SEED WAVE LEVEL RESULT`, and programs that the
-# file has already are left out. RESULT is `same`; `swap`, if the flags differ, and LLVM has made wrong code of the program
-# (peer/swap-over-call.test); `differs`; or `failed`.
+# file has already are left out. RESULT is `same`; `swap` or `choice`, if the flags differ, and LLVM has made wrong code of the program
+# (defects.py); `differs`; or `failed`.
 import argparse
 import os
 import random
@@ -38,13 +38,13 @@ def compare(seeds, level):
     with open("a.hip", "w") as file:
         file.write(text)
     builds = {kind: kinds.Build(given, kind, level) for kind in kinds.KINDS}
-    defects = {seed_of(function) for build in builds.values() for function in build.swaps}
+    defects = {seed_of(function): kind for build in builds.values() for function, kind in build.defects.items()}
     lines = {seed: [] for seed in seeds}
     for function, line in kinds.differences(builds):
         lines[seed_of(function)].append(line)
     for ran in builds["exact"].executed.values():
         regions[ran] += 1
-    return {seed: ("same" if not lines[seed] else "swap" if seed in defects else "differs", lines[seed]) for seed in seeds}
+    return {seed: ("same" if not lines[seed] else defects.get(seed, "differs"), lines[seed]) for seed in seeds}
 
 
 def results(seeds):
