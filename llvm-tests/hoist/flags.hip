@@ -43,7 +43,7 @@ __global__ void divergence(int *out) {
 // IR-LABEL: define {{.*}} @_Z6leavesPii(
 // IR:       load i32, ptr addrspace(1) @[[LEAVES:__devprof_missing[.0-9]*]],
 // IR-NOT:   {{store i8|@__profc_}}
-// IR:       call void @__devprof_set_flags1(ptr addrspace(4) inreg @{{[^,]*}}, ptr addrspace(1) inreg @[[LEAVES]], i32
+// IR:       call void @__devprof_set_flags1(ptr addrspace(4) inreg @{{[^,]*}}, i32
 // IR-NOT:   {{store i8|@__profc_}}
 // IR:       ret void
 __global__ void leaves(int *out, int n) {
@@ -148,6 +148,56 @@ __global__ void guarded(int *out, int n, int step) {
     out[i] = sum;
 }
 
+// Of conditions that imply each other, one is enough.
+// CHECK-DAG: _Z7boundedPij: [1, 1, 1, 1]
+// IR-LABEL: define {{.*}} @_Z7boundedPij(
+// IR-NOT:   {{ (or|and) i1 |@llvm.fake.use}}
+// IR:       ret void
+__global__ void bounded(int *out, unsigned n) {
+    unsigned i = threadIdx.x;
+#pragma unroll
+    for (unsigned k = 0; k < 40; k++)
+        if (i + k < n)
+            out[i + 64] ^= out[i + k];
+}
+
+// The flags of the inner blocks imply that of the block around them: it has no bit.
+// CHECK-DAG: _Z7impliedPii: [1, 1, 1, 1, 1]
+// IR-LABEL: define {{.*}} @_Z7impliedPii(
+// IR:       phi i32 [ 3, %{{[0-9]+}} ], [ 5, %{{[0-9]+}} ], [ 9, %{{[0-9]+}} ]
+// IR:       ret void
+__global__ void implied(int *out, int n) {
+    int i = threadIdx.x;
+    if (i == n) {
+        out[i + 64] = 1;
+    } else {
+        if (out[i] == 3)
+            out[i + 62] = 2;
+        else
+            out[i + 63] = 3;
+    }
+}
+
+// What is set in an iteration of a loop that may wait is written before the next one, after one test.
+// CHECK-DAG: _Z5pollsPi: [1, 1, 1, 1, 0, 1, 1, 1]
+// IR-LABEL: define {{.*}} @_Z5pollsPi(
+// IR:       load i32, ptr addrspace(1) @[[POLLS:__devprof_missing[.0-9]*]],
+// IR:       load i32, ptr addrspace(1) @[[POLLS]],
+// IR:       load i32, ptr addrspace(1) @[[POLLS]],
+// IR-NOT:   @__devprof_missing
+// IR:       ret void
+__global__ void polls(int *out) {
+    int i = threadIdx.x;
+    while (__hip_atomic_load(out + 110, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) < 3) {
+        if (i < 20)
+            out[i + 64] += 1;
+        if (i == 0)
+            __hip_atomic_fetch_add(out + 110, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+        else if (i > 1000)
+            out[i] = 1;
+    }
+}
+
 // The flags of a way from the loop's branches are a constant where all ways meet.
 // CHECK-DAG: _Z5meetsPi: [1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, 0]
 // IR-LABEL: define {{.*}} @_Z5meetsPi(
@@ -214,14 +264,14 @@ __global__ void traps(int *out) {
         out[26] = 3;
 }
 
-// The call of `leaves`. It knows no flags.
-// IR-LABEL: define internal void @__devprof_set_flags1(ptr addrspace(4) inreg %0, ptr addrspace(1) inreg %1, i32 %2)
-// IR-NOT:   {{store i8|@__profc_}}
-// IR:       load atomic i32, ptr addrspace(1) %1 syncscope("agent") monotonic
-// IR-NOT:   {{store i8|@__profc_}}
+// The call of `leaves`. It knows no flags, and no words.
+// IR-LABEL: define internal void @__devprof_set_flags1(ptr addrspace(4) inreg %0, i32 %1)
+// IR-NOT:   {{store i8|@__profc_|@__devprof_missing}}
+// IR:       load atomic i32, ptr addrspace(1) %[[WORDS:[0-9]+]] syncscope("agent") monotonic
+// IR-NOT:   {{store i8|@__profc_|@__devprof_missing}}
 // IR:       @llvm.cttz
 // IR:       store i8
-// IR:       atomicrmw and ptr addrspace(1) %1,
+// IR:       atomicrmw and ptr addrspace(1) %[[WORDS]],
 // IR:       ret void
 // IR:       !{{[0-9]+}} = !{!"llvm.loop.unroll.disable", i32 1}
 
@@ -235,6 +285,12 @@ int main() {
     joined<<<1, 64>>>(out, 30, 10);
     meets<<<1, 32>>>(out);
     guarded<<<1, 64>>>(out, 40, 1);
+    bounded<<<1, 64>>>(out, 80);
+    CHECK(hipMemset(out, 0, 4));
+    CHECK(hipMemset(out + 1, 3, 1));
+    implied<<<1, 64>>>(out, 2);
+    CHECK(hipMemset(out + 110, 0, 4));
+    polls<<<1, 32>>>(out);
     ends<<<1, 64>>>(out);
     waits<<<1, 128>>>(out);
     CHECK(hipDeviceSynchronize());

@@ -16,6 +16,7 @@
 #include "llvm/Analysis/ConstantFolding.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -101,6 +102,11 @@ CallInst *createMark(IRBuilder<> &Here, StringRef Name, ArrayRef<Value *> Argume
     // Two marks do not become one whose flag depends on where the lane comes from.
     Call->addFnAttr(Attribute::NoMerge);
     return Call;
+}
+
+void addCondition(CallInst &Mark, Value *Goes) {
+    Value *Known = Mark.getArgOperand(1);
+    Mark.setArgOperand(1, match(Known, m_One()) ? Goes : IRBuilder<>(&Mark).CreateLogicalAnd(Goes, Known));
 }
 
 // Whether exactly one of two conditions holds.
@@ -467,12 +473,7 @@ struct MoveMarks : PassInfoMixin<MoveMarks> {
         if (F.isDeclaration() || !F.getParent()->getFunction(Mark))
             return PreservedAnalyses::all();
         auto IsMark = [](Instruction &I) { return markIn(I) != nullptr; };
-        auto SetCondition = [](Instruction &I, Value *Goes) {
-            IRBuilder<> Here(&I);
-            CallInst *Call = markIn(I);
-            Call->setArgOperand(1, Here.CreateLogicalAnd(Goes, Call->getArgOperand(1)));
-        };
-        bool Changed = moveBeforeBranches(F, Analyses, IsMark, SetCondition);
+        bool Changed = moveBeforeBranches(F, Analyses, IsMark, [](Instruction &I, Value *Goes) { addCondition(*markIn(I), Goes); });
         Changed |= moveToExits(F, Analyses.getResult<LoopAnalysis>(F));
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
@@ -599,6 +600,65 @@ private:
     SmallPtrSet<const Function *, 16> Ending, Waiting;
 };
 
+// Conditions of copies of a block, of which one holds, or all. Of two, of which one implies the other (`i + 256 < n` and `i < n`), one is
+// enough.
+struct JoinedConditions {
+    bool IsAll;
+    Value *Before = nullptr, *Last = nullptr;
+
+    void add(IRBuilder<> &Here, Value *Condition) {
+        const DataLayout &Layout = Here.GetInsertBlock()->getDataLayout();
+        auto Implies = [&](Value *A, Value *B) { return isImpliedCondition(A, B, Layout).value_or(false); };
+        if (Last && Implies(IsAll ? Last : Condition, IsAll ? Condition : Last))
+            return;
+        if (Last && !Implies(IsAll ? Condition : Last, IsAll ? Last : Condition))
+            Before = get(Here);
+        Last = Condition;
+    }
+
+    // Null if there is no condition.
+    Value *get(IRBuilder<> &Here) const {
+        return !Before || !Last ? Last : IsAll ? Here.CreateAnd(Before, Last) : Here.CreateOr(Before, Last);
+    }
+};
+
+// The cases that conditions make: each has a bit for each combination of up to five others that it depends on.
+class Cases {
+public:
+    void add(Value *Condition) { find(Condition, true); }
+
+    bool empty() const { return Known.empty(); }
+
+    // The cases in which a condition holds: all, if it is null. None if it was not added, or depends on too many.
+    std::optional<uint32_t> find(Value *Condition) { return Condition ? find(Condition, false) : ~0u; }
+
+private:
+    static constexpr uint32_t Bits[] = {0xaaaaaaaa, 0xcccccccc, 0xf0f0f0f0, 0xff00ff00, 0xffff0000};
+    SmallVector<Value *, std::size(Bits)> Known;
+
+    std::optional<uint32_t> find(Value *Condition, bool Adds) {
+        for (auto [N, Each] : enumerate(Known))
+            if (Each == Condition)
+                return Bits[N];
+        Value *A, *B;
+        if (match(Condition, m_Not(m_Value(A)))) {
+            std::optional<uint32_t> Of = find(A, Adds);
+            return Of ? std::optional(~*Of) : Of;
+        }
+        bool IsAnd = match(Condition, m_LogicalAnd(m_Value(A), m_Value(B)));
+        if (IsAnd || match(Condition, m_LogicalOr(m_Value(A), m_Value(B)))) {
+            std::optional<uint32_t> First = find(A, Adds), Second = find(B, Adds);
+            if (!First || !Second)
+                return {};
+            return IsAnd ? *First & *Second : *First | *Second;
+        }
+        if (!Adds || Known.size() == std::size(Bits))
+            return {};
+        Known.push_back(Condition);
+        return Bits[Known.size() - 1];
+    }
+};
+
 // ---- Flags in registers.
 
 // A mark, with its condition: null if it always holds.
@@ -646,7 +706,8 @@ class Writer {
 public:
     virtual ~Writer() = default;
 
-    static std::unique_ptr<Writer> create(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others = SetTogether());
+    // `MayCall`: whether a call costs the function little.
+    static std::unique_ptr<Writer> create(Function &F, bool MayCall, ArrayRef<Flag> Flags, const SetTogether &Others = SetTogether());
 
     virtual unsigned masks() const = 0;
 
@@ -707,7 +768,7 @@ protected:
 // resets flags, which is to fill the section with ones, resets them, too.
 class BitWriter : public Writer {
 public:
-    BitWriter(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others) : Writer(F, Others) {
+    BitWriter(Function &F, bool MayCall, ArrayRef<Flag> Flags, const SetTogether &Others) : Writer(F, Others), MayCall(MayCall) {
         // Those that are set in most places have the lowest bits: constants up to 64 need no word of code.
         MapVector<Flag, unsigned> Places;
         for (const Flag &Each : Flags)
@@ -757,10 +818,11 @@ private:
     static constexpr unsigned GlobalMemory = 1, ConstantMemory = 4; // address spaces
     static constexpr unsigned MaxStores = 4;                       // more need a loop
     IntegerType *Word = Type::getInt32Ty(F.getContext()), *Long = Type::getInt64Ty(F.getContext());
+    bool MayCall;
     SmallVector<Flag> Numbered;
     DenseMap<Flag, unsigned> Numbers;
     unsigned NumberOfMasks;
-    GlobalVariable *Words;
+    GlobalVariable *Words, *List = nullptr;
 
     void set(Instruction *Before, ArrayRef<Value *> Seen, ArrayRef<Value *> Fresh) override {
         SmallVector<Flag> Stores;
@@ -792,20 +854,21 @@ private:
 
     SyncScope::ID scope() { return F.getContext().getOrInsertSyncScopeID("agent"); }
 
-    // In a kernel by a call of a function that all kernels of the file share. A function would have to keep its return address.
+    // By a call of a function that the file's other functions share, or, because a function would have to keep its return address, by
+    // the same code.
     void setAny(Instruction *Before, ArrayRef<Value *> Fresh) {
-        GlobalVariable *List = list();
-        Function *Routine = F.getCallingConv() == CallingConv::AMDGPU_KERNEL ? routine(Fresh.size()) : nullptr;
+        if (!List)
+            List = createList();
+        Function *Routine = MayCall ? routine(Fresh.size()) : nullptr;
         if (!Routine) {
             setInLoop(Before, List, Words, Fresh);
             return;
         }
-        SmallVector<Value *> Arguments{List, Words};
+        SmallVector<Value *> Arguments{List};
         append_range(Arguments, Fresh);
         CallInst *Call = IRBuilder<>(Before).CreateCall(Routine, Arguments);
         Call->setConvergent();
-        for (unsigned N : {0, 1})
-            Call->addParamAttr(N, Attribute::InReg);
+        Call->addParamAttr(0, Attribute::InReg);
     }
 
     // Null if functions for other GPUs use it.
@@ -815,13 +878,11 @@ private:
         Attribute Target = F.getFnAttribute("target-features");
         if (Function *Known = M.getFunction(Name))
             return Known->getFnAttribute("target-features") == Target ? Known : nullptr;
-        SmallVector<Type *> Types(2 + Masks, Word);
+        SmallVector<Type *> Types(1 + Masks, Word);
         Types[0] = PointerType::get(F.getContext(), ConstantMemory);
-        Types[1] = PointerType::get(F.getContext(), GlobalMemory);
         auto *Routine = Function::Create(FunctionType::get(Type::getVoidTy(F.getContext()), Types, false),
                                          GlobalValue::InternalLinkage, Name, M);
-        for (unsigned N : {0, 1})
-            Routine->addParamAttr(N, Attribute::InReg);
+        Routine->addParamAttr(0, Attribute::InReg);
         for (auto Kind : {Attribute::Convergent, Attribute::NoInline, Attribute::NoUnwind, Attribute::NoRecurse,
                           Attribute::NoCallback, Attribute::WillReturn, Attribute::MustProgress})
             Routine->addFnAttr(Kind);
@@ -836,7 +897,8 @@ private:
             Routine->addFnAttr((Twine("amdgpu-no-") + Kind).str());
         auto *Return = ReturnInst::Create(F.getContext(), BasicBlock::Create(F.getContext(), "", Routine));
         SmallVector<Value *> Arguments(make_pointer_range(Routine->args()));
-        setInLoop(Return, Arguments[0], Arguments[1], ArrayRef(Arguments).drop_front(2));
+        IRBuilder<> Here(Return);
+        setInLoop(Return, Arguments[0], from(Here, Arguments[0], Arguments[0]), ArrayRef(Arguments).drop_front(1));
         return Routine;
     }
 
@@ -892,19 +954,15 @@ private:
         PHINode *Rest = Here.CreatePHI(Word, 2);
         Rest->addIncoming(Of, First);
         Value *Bit = Here.CreateBinaryIntrinsic(Intrinsic::cttz, Rest, Here.getTrue());
-        Value *Number = Here.CreateOr(Here.CreateShl(N, 5), Bit);
+        Value *Number = Here.CreateAdd(Here.CreateOr(Here.CreateShl(N, 5), Bit), Here.getInt32(1));
         Here.CreateBr(Flags);
 
         Here.SetInsertPoint(Flags);
         PHINode *At = Here.CreatePHI(Word, 2);
         At->addIncoming(Number, Bits);
         Value *Entry = Here.CreateInBoundsGEP(ArrayType::get(Word, 2), List, At);
-        auto Load = [&](unsigned Part) {
-            return Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Entry, Part), Align(4));
-        };
-        Value *Address = Here.CreateAdd(Here.CreatePtrToInt(List, Long), Here.CreateSExt(Load(0), Long));
-        Here.CreateStore(Here.getInt8(0), Here.CreateIntToPtr(Address, Words->getType()));
-        Value *Following = Load(1);
+        Here.CreateStore(Here.getInt8(0), from(Here, List, Entry));
+        Value *Following = Here.CreateAlignedLoad(Word, Here.CreateConstInBoundsGEP1_32(Word, Entry, 1), Align(4));
         At->addIncoming(Following, Flags);
         Here.CreateCondBr(Here.CreateICmpNE(Following, Here.getInt32(0)), Flags, FlagEnd);
 
@@ -926,36 +984,50 @@ private:
             cast<PHINode>(Left[I])->addIncoming(I + 1 < Left.size() ? Left[I + 1] : Here.getInt32(0), Next);
         Value *Counted = Here.CreateAdd(N, Here.getInt32(1));
         cast<PHINode>(N)->addIncoming(Counted, Next);
-        Here.CreateCondBr(Here.CreateICmpNE(Counted, Here.getInt32(Fresh.size())), Mask, After);
+        auto *Again = Here.CreateCondBr(Here.CreateICmpNE(Counted, Here.getInt32(Fresh.size())), Mask, After);
+        // Not unrolled.
+        MDNode *Disable = MDNode::get(F.getContext(), MDString::get(F.getContext(), "llvm.loop.unroll.disable"));
+        MDNode *Loop = MDNode::getDistinct(F.getContext(), {nullptr, Disable});
+        Loop->replaceOperandWith(0, Loop);
+        Again->setMetadata(LLVMContext::MD_loop, Loop);
     }
 
-    // The flags by their numbers, and behind them the others. An entry is the distance from the list, and the number of the entry
-    // that is set together with it, or 0.
-    GlobalVariable *list() {
+    // What an entry has the distance of.
+    Value *from(IRBuilder<> &Here, Value *List, Value *Entry) {
+        Value *Distance = Here.CreateSExt(Here.CreateAlignedLoad(Word, Entry, Align(4)), Long);
+        return Here.CreateIntToPtr(Here.CreateAdd(Here.CreatePtrToInt(List, Long), Distance), Words->getType());
+    }
+
+    // Entry 0 has the distance from the list to the words. Behind it are the flags by their numbers, and behind them the others: the
+    // distance from the list, and the number of the entry that is set together with it, or 0.
+    GlobalVariable *createList() {
         SmallVector<Flag> Flags(Numbered);
-        SmallVector<unsigned> Following(Numbered.size(), 0);
+        SmallVector<size_t> Following(Numbered.size(), 0);
         for (auto [N, Each] : enumerate(Numbered)) {
             size_t Last = N;
             for (const Flag &Other : Others.lookup(Each)) {
-                Following[Last] = Flags.size();
-                Last = Flags.size();
                 Flags.push_back(Other);
+                Following[Last] = Flags.size();
+                Last = Following.size();
                 Following.push_back(0);
             }
         }
         auto *Entry = ArrayType::get(Word, 2);
-        auto *Type = ArrayType::get(Entry, Flags.size());
+        auto *Type = ArrayType::get(Entry, 1 + Flags.size());
         auto *List = new GlobalVariable(*F.getParent(), Type, true, GlobalValue::PrivateLinkage, nullptr, "__devprof_flags",
                                         nullptr, GlobalValue::NotThreadLocal, ConstantMemory);
         List->setAlignment(Align(8));
         List->setComdat(F.getComdat());
         Constant *Start = ConstantExpr::getPtrToInt(List, Long);
         SmallVector<Constant *> Entries;
-        for (auto [Each, Next] : zip_equal(Flags, Following)) {
-            Constant *At = ConstantExpr::getAdd(ConstantExpr::getPtrToInt(Each.first, Long), ConstantInt::get(Long, Each.second));
+        auto Add = [&](GlobalVariable *Variable, unsigned Index, size_t Next) {
+            Constant *At = ConstantExpr::getAdd(ConstantExpr::getPtrToInt(Variable, Long), ConstantInt::get(Long, Index));
             Constant *Distance = ConstantExpr::getTrunc(ConstantExpr::getSub(At, Start), Word);
             Entries.push_back(ConstantArray::get(Entry, {Distance, ConstantInt::get(Word, Next)}));
-        }
+        };
+        Add(Words, 0, 0);
+        for (auto [Each, Next] : zip_equal(Flags, Following))
+            Add(Each.first, Each.second, Next);
         List->setInitializer(ConstantArray::get(Type, Entries));
         return List;
     }
@@ -1124,10 +1196,10 @@ private:
     }
 };
 
-std::unique_ptr<Writer> Writer::create(Function &F, ArrayRef<Flag> Flags, const SetTogether &Others) {
+std::unique_ptr<Writer> Writer::create(Function &F, bool MayCall, ArrayRef<Flag> Flags, const SetTogether &Others) {
     if (F.getParent()->getTargetTriple().isNVPTX())
         return std::make_unique<ByteWriter>(F, Flags, Others);
-    return std::make_unique<BitWriter>(F, Flags, Others);
+    return std::make_unique<BitWriter>(F, MayCall, Flags, Others);
 }
 
 // The decisions of a function. Their bits are in words in registers, of up to 32 bits of a bitmap from a byte on, and where the
@@ -1147,11 +1219,9 @@ public:
 
     bool inRegisters() const { return !Words.empty(); }
 
-    // Collects the bits, except for decisions in loops that wait, which are written where they are. If the function does not wait
-    // elsewhere (`MayMove`), bits may be set behind the branch of the block.
-    void collect(Instruction *Start, bool MayMove, DominatorTree &Dominators, LoopInfo &Loops,
-                 function_ref<bool(BasicBlock *)> IsInWaiting) {
-        pack(IsInWaiting);
+    // Collects the bits. If the function does not wait (`MayMove`), they may be set behind the branch of the block.
+    void collect(Instruction *Start, bool MayMove, DominatorTree &Dominators, LoopInfo &Loops) {
+        pack();
         for (Word &Each : Words) {
             IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().begin());
             Each.Seen = Entry.CreateAlloca(Entry.getInt32Ty(), nullptr, "devprof.decided");
@@ -1267,7 +1337,6 @@ private:
     Function &F;
     SmallVector<Decision> All;
     SmallVector<Word> Words;
-    SmallPtrSet<const CallInst *, 8> InPlace;
     // The bits of choices between numbers, shifted.
     DenseMap<std::pair<PHINode *, unsigned>, PHINode *> Bits;
 
@@ -1295,13 +1364,10 @@ private:
         }
     }
 
-    void pack(function_ref<bool(BasicBlock *)> IsInWaiting) {
+    void pack() {
         MapVector<Value *, SmallVector<std::pair<unsigned, unsigned>>> Ranges;
         for (const Decision &Each : All)
-            if (IsInWaiting(Each.Call->getParent()))
-                InPlace.insert(Each.Call);
-            else
-                Ranges[Each.Bitmap].push_back({Each.First, Each.First + Each.Bits});
+            Ranges[Each.Bitmap].push_back({Each.First, Each.First + Each.Bits});
         for (auto &[Bitmap, Of] : Ranges) {
             sort(Of);
             for (auto [First, End] : Of)
@@ -1529,8 +1595,6 @@ private:
     }
 
     Word *wordOf(const Decision &Of) {
-        if (InPlace.contains(Of.Call))
-            return nullptr;
         auto *Found = find_if(Words, [&](const Word &Each) {
             return Each.Bitmap == Of.Bitmap && Each.First <= Of.First && Of.First + Of.Bits <= Each.End;
         });
@@ -1607,12 +1671,12 @@ public:
             if (isa<ReturnInst>(Block.getTerminator()))
                 Ends.push_back(endOf(Block));
         if (Calls.mayEnd(F) || !findWaits() || Ends.empty()) {
-            writeAllInPlace();
+            writeInPlace();
         } else {
             for (Instruction &I : instructions(F))
                 if (callOf(DecisionMark, I))
                     doNotPeel(Loops.getLoopFor(I.getParent()));
-            Decisions.collect(start(), Waits.empty(), Dominators, Loops, [&](BasicBlock *Block) { return isInWaiting(Block); });
+            Decisions.collect(start(), Waits.empty(), Dominators, Loops);
             if (loadsFirst())
                 Decisions.load(start());
             if (!keep(Ends)) {
@@ -1637,32 +1701,33 @@ private:
     LoopInfo Loops;
     SmallVector<Marked> All;
     SmallVector<CallInst *> Extra; // where conditions are joined
+    DenseMap<std::pair<BasicBlock *, Value *>, Value *> Opposites;
     DecisionsOf Decisions;
-    // Loops that may wait, and instructions before which flags are written because the wave may wait there.
-    SmallVector<Loop *> Waiting;
-    SmallVector<Instruction *> Waits;
+    // Flags are written before these instructions, because the wave may wait there.
+    SmallSetVector<Instruction *, 8> Waits;
 
-    bool isInWaiting(BasicBlock *Block) {
-        return any_of(Waiting, [&](Loop *L) { return L->contains(Block); });
+    // A function that is not a kernel has to keep its return address, unless it is inlined when files are linked.
+    bool mayCall() const {
+        return isKernel() || (IsOptimizedAgain && !F.hasAddressTaken() && !F.hasFnAttribute(Attribute::NoInline));
     }
 
     // False if a loop that waits has no block in front of it.
     bool findWaits() {
-        SmallVector<Loop *> Left(Loops.begin(), Loops.end());
-        while (!Left.empty()) {
-            Loop *L = Left.pop_back_val();
-            if (!Callees::waits(*L)) {
-                append_range(Left, L->getSubLoops());
+        for (Loop *L : Loops.getLoopsInPreorder()) {
+            if (!Callees::waits(*L))
                 continue;
-            }
             if (!L->getLoopPreheader() && !InsertPreheaderForLoop(L, &Dominators, &Loops, nullptr, false))
                 return false;
-            Waiting.push_back(L);
-            Waits.push_back(L->getLoopPreheader()->getTerminator());
+            Waits.insert(L->getLoopPreheader()->getTerminator());
+            // It waits in the next iteration.
+            SmallVector<BasicBlock *> Latches;
+            L->getLoopLatches(Latches);
+            for (BasicBlock *Each : Latches)
+                Waits.insert(Each->getTerminator());
         }
         for (Instruction &I : instructions(F))
-            if (Calls.mayWait(I) && !isInWaiting(I.getParent()))
-                Waits.push_back(&I);
+            if (Calls.mayWait(I))
+                Waits.insert(&I);
         return true;
     }
 
@@ -1683,9 +1748,10 @@ private:
                     continue;
                 }
                 (*Found)->andIRFlags(Compare);
-                Compare->replaceAllUsesWith(IRBuilder<>(Compare).CreateNot(*Found));
+                Compare->replaceAllUsesWith(opposite(*Found, Compare));
                 Compare->eraseFromParent();
             }
+        Opposites.clear();
         // If the condition skips a block, LLVM would also compute the opposite, for entering the block.
         for (BasicBlock &Block : F) {
             auto *Branch = dyn_cast<CondBrInst>(Block.getTerminator());
@@ -1713,16 +1779,12 @@ private:
 
     // ---- In place: marks between which nothing may end or wait are written together.
 
-    void writeAllInPlace() {
-        writeInPlace([](BasicBlock *) { return true; });
-    }
-
-    void writeInPlace(function_ref<bool(BasicBlock *)> IsIn) {
-        for (auto &Group : groups([&](const Marked &Each) { return IsIn(Each.Call->getParent()); })) {
+    void writeInPlace() {
+        for (auto &Group : groups([](const Marked &) { return true; })) {
             SmallVector<Flag> Flags;
             for (const Marked *Each : Group)
                 Flags.push_back(Each->Of);
-            auto To = Writer::create(F, Flags);
+            auto To = Writer::create(F, mayCall(), Flags);
             Instruction *Before = Group.back()->Call;
             Masks Seen = valueOf(Before, *To, Group, {});
             To->write(Before, Seen, To->load(Before, Seen));
@@ -1773,8 +1835,12 @@ private:
                 else if (Each.size() < MinJoined)
                     for (Value *Condition : Each)
                         Terms.push_back({Condition, Bit});
-                else // of copies of a block, in unrolled loops
-                    Terms.push_back({Here.CreateOr(Each), Bit});
+                else { // of copies of a block, in unrolled loops
+                    JoinedConditions Any{false};
+                    for (Value *Condition : Each)
+                        Any.add(Here, Condition);
+                    Terms.push_back({Any.get(Here), Bit});
+                }
             All.push_back(valueOf(Here, Terms, bits(To, Always)[N]));
         }
         return All;
@@ -1790,16 +1856,21 @@ private:
                 Always |= Each.Bits;
         if (Left.empty())
             return Here.getInt32(Always);
-        Value *Condition = Left.front().Condition, *First, *Rest;
-        if (match(Condition, m_LogicalAnd(m_Value(First), m_Value(Rest))))
-            Condition = First;
-        if (match(Condition, m_Not(m_Value(First))))
-            Condition = First;
+        // What must hold first, and the rest.
+        auto Split = [&](Value *Of) {
+            Value *First, *Second;
+            if (match(Of, m_LogicalAnd(m_Value(First), m_Value(Second))))
+                return std::pair(First, Second);
+            if (match(Of, m_Not(m_LogicalOr(m_Value(First), m_Value(Second)))))
+                return std::pair(Here.CreateNot(First), Here.CreateNot(Second));
+            return std::pair(Of, static_cast<Value *>(nullptr));
+        };
+        Value *Condition = Split(Left.front().Condition).first;
+        match(Condition, m_Not(m_Value(Condition)));
         for (const Term &Each : Left) {
-            Value *Outer = Each.Condition;
-            Rest = nullptr;
-            if (Outer != Condition && match(Outer, m_LogicalAnd(m_Value(First), m_Value(Rest))))
-                Outer = First;
+            auto [Outer, Rest] = std::pair(Each.Condition, static_cast<Value *>(nullptr));
+            if (Outer != Condition && !areOpposite(Outer, Condition))
+                std::tie(Outer, Rest) = Split(Outer);
             if (Outer == Condition)
                 If.push_back({Rest, Each.Bits});
             else if (areOpposite(Outer, Condition))
@@ -1817,24 +1888,20 @@ private:
 
     // Returns whether decisions were written with the flags.
     bool keep(ArrayRef<Instruction *> Ends) {
-        SmallVector<const Marked *> Kept;
-        for (Marked &Each : All)
-            if (!isInWaiting(Each.Call->getParent()))
-                Kept.push_back(&Each);
-        for (const Marked *Each : Kept)
-            doNotPeel(Loops.getLoopFor(Each->Call->getParent()));
+        for (const Marked &Each : All)
+            doNotPeel(Loops.getLoopFor(Each.Call->getParent()));
         // Nothing is gained for one flag, unless it is tested together with decisions.
-        if (Kept.empty() || (!Decisions.inRegisters() && all_of(Kept, [&](const Marked *Each) { return Each->Of == Kept.front()->Of; }))) {
-            writeAllInPlace();
+        if (All.empty() || (!Decisions.inRegisters() && all_of(All, [&](const Marked &Each) { return Each.Of == All.front().Of; }))) {
+            writeInPlace();
             return false;
         }
 
         FlagsAt AtEnd;
         if (Waits.empty()) {
             moveBehindBranches();
-            for (const Marked *Each : Kept)
-                if (!Each->Condition)
-                    AtEnd[Each->At].push_back(Each->Of);
+            for (const Marked &Each : All)
+                if (!Each.Condition)
+                    AtEnd[Each.At].push_back(Each.Of);
             AtEnd = place(AtEnd);
         }
         // Flags that are set whenever the function is entered.
@@ -1846,20 +1913,21 @@ private:
         AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
         BlocksOf Setting = blocksOf(AtEnd);
         SmallVector<Group> AtMark = groups([&](const Marked &Each) {
-            BasicBlock *Block = Each.Call->getParent();
-            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isInWaiting(Block) &&
-                   !isSet(Setting, Each.Of, Block);
+            return (Each.Condition || !Waits.empty()) && !IsKnown(Each.Of) && !isSet(Setting, Each.Of, Each.Call->getParent());
         });
         std::deque<Marked> Added;
         bool Joins = Waits.empty() && F.getParent()->getTargetTriple().isAMDGCN();
+        SetTogether Others;
+        joinFlags(Others, Always, AtEnd, AtMark);
         if (Joins) {
-            moveInFrontOfBranches(AtEnd, AtMark, Added);
             if (isLarge())
                 moveCopiesInFrontOfBranches(AtEnd, AtMark, Added);
+            moveInFrontOfBranches(AtEnd, AtMark, Added);
         }
-        SetTogether Others = joined(Always, AtEnd, AtMark);
-        if (Joins)
+        if (Joins) {
+            joinFlags(Others, Always, AtEnd, AtMark);
             joinConditions(AtMark, Added);
+        }
 
         SmallVector<Flag> Tested = Always;
         for (auto &[Block, Flags] : AtEnd)
@@ -1867,7 +1935,7 @@ private:
         for (const Group &Each : AtMark)
             for (const Marked *Mark : Each)
                 Tested.push_back(Mark->Of);
-        auto To = Writer::create(F, Tested, Others);
+        auto To = Writer::create(F, mayCall(), Tested, Others);
         if (AtEnd.empty() && AtMark.empty() && !Decisions.inRegisters()) {
             Masks Seen = constants(bits(*To, Always));
             Instruction *Start = start();
@@ -1875,13 +1943,11 @@ private:
             return false;
         }
         emit(*To, bits(*To, Always), AtEnd, AtMark, Ends);
-        writeInPlace([&](BasicBlock *Block) { return isInWaiting(Block); });
         return true;
     }
 
     // Removes flags that are set wherever another one is.
-    SetTogether joined(SmallVector<Flag> &Always, FlagsAt &AtEnd, SmallVector<Group> &AtMark) {
-        SetTogether Others;
+    void joinFlags(SetTogether &Others, SmallVector<Flag> &Always, FlagsAt &AtEnd, SmallVector<Group> &AtMark) {
         if (F.getParent()->getTargetTriple().isNVPTX()) {
             // Other code sets the flags that are tested, too, but not that of a kernel, which is inlined nowhere.
             if (auto Own = find_if(Always, [&](const Flag &Each) { return isOwn(Each); }); Own != Always.end()) {
@@ -1889,37 +1955,76 @@ private:
                 Others[Always.front()].assign(Always.begin() + 1, Always.end());
                 Always.resize(1);
             }
-            return Others;
+            return;
         }
-        // Where flags are set: the function, or a block or a mark, and the condition.
-        MapVector<Flag, SetVector<std::pair<const void *, const Value *>>> Places;
-        for (const Flag &Each : Always)
-            Places[Each].insert({&F, nullptr});
-        for (auto &[Block, Flags] : AtEnd)
-            for (const Flag &Each : Flags)
-                Places[Each].insert({Block, nullptr});
-        for (const Group &Each : AtMark)
+        // Where flags are set: the function, or a block, or a group of marks and one of the cases that their conditions make.
+        using Place = std::pair<const void *, uintptr_t>;
+        DenseMap<const void *, Cases> CasesIn;
+        for (const Group &Each : AtMark) {
+            Cases &Of = CasesIn[Each.back()->Call->getParent()];
             for (const Marked *Mark : Each)
-                Places[Mark->Of].insert({Each.back(), Mark->Condition});
-        using Sorted = std::vector<std::pair<const void *, const Value *>>;
-        std::map<Sorted, Flag> First;
-        DenseSet<Flag> Joined;
-        for (auto &[Each, In] : Places) {
-            Sorted Key(In.begin(), In.end());
-            sort(Key);
-            auto [Same, IsFirst] = First.insert({std::move(Key), Each});
-            if (!IsFirst) {
-                Others[Same->second].push_back(Each);
-                Joined.insert(Each);
-            }
+                if (Mark->Condition)
+                    Of.add(Mark->Condition);
         }
-        auto IsJoined = [&](const Flag &Each) { return Joined.contains(Each); };
-        erase_if(Always, IsJoined);
-        for (auto &[Block, Flags] : AtEnd)
-            erase_if(Flags, IsJoined);
-        for (Group &Each : AtMark)
-            erase_if(Each, [&](const Marked *Mark) { return IsJoined(Mark->Of); });
-        return Others;
+        auto PlacesOf = [&](const void *At, BasicBlock *Block, Value *Condition) {
+            SmallVector<Place> All;
+            auto Of = CasesIn.find(Block);
+            if (Of == CasesIn.end() || Of->second.empty())
+                All.push_back({At, 0});
+            else if (std::optional<uint32_t> Holds = Of->second.find(Condition))
+                for (unsigned N = 0; N < 32; N++) {
+                    if (*Holds >> N & 1)
+                        All.push_back({At, N});
+                }
+            else
+                All.push_back({At, reinterpret_cast<uintptr_t>(Condition)});
+            return All;
+        };
+        MapVector<Flag, SetVector<Place>> Places;
+        auto ForEach = [&](function_ref<bool(const Flag &, ArrayRef<Place>)> IsRemoved) {
+            erase_if(Always, [&](const Flag &Of) { return IsRemoved(Of, PlacesOf(&F, nullptr, nullptr)); });
+            for (auto &[Block, Flags] : AtEnd)
+                erase_if(Flags, [&, Block = Block](const Flag &Of) { return IsRemoved(Of, PlacesOf(Block, Block, nullptr)); });
+            for (Group &Each : AtMark) {
+                BasicBlock *Block = Each.back()->Call->getParent();
+                const void *At = Waits.empty() ? static_cast<const void *>(Block) : Each.back();
+                erase_if(Each, [&](const Marked *Mark) { return IsRemoved(Mark->Of, PlacesOf(At, Block, Mark->Condition)); });
+            }
+        };
+        ForEach([&](const Flag &Of, ArrayRef<Place> At) {
+            Places[Of].insert_range(At);
+            return false;
+        });
+        // Of a flag, the places where no other flag implies it. Those with the fewest places first: they imply others.
+        auto All = Places.takeVector();
+        stable_sort(All, [](auto &A, auto &B) { return A.second.size() < B.second.size(); });
+        DenseMap<Place, SmallVector<size_t>> SetAt;
+        DenseMap<Flag, DenseSet<Place>> Own;
+        for (auto [N, Each] : enumerate(All)) {
+            auto &[Of, At] = Each;
+            MapVector<size_t, size_t> Shared;
+            for (const Place &Known : At)
+                for (size_t Other : SetAt.lookup(Known))
+                    ++Shared[Other];
+            DenseSet<Place> Left(At.begin(), At.end());
+            for (auto [Other, Number] : Shared)
+                if (Number == All[Other].second.size()) {
+                    for (const Place &Known : Own[All[Other].first])
+                        Left.erase(Known);
+                    SmallVector<Flag> Implied = Others.lookup(Of);
+                    Implied.push_back(Of);
+                    for (const Flag &Each : Implied)
+                        if (auto &To = Others[All[Other].first]; !is_contained(To, Each))
+                            To.push_back(Each);
+                }
+            if (!Left.empty())
+                for (const Place &Known : At)
+                    SetAt[Known].push_back(N);
+            Own[Of] = std::move(Left);
+        }
+        ForEach([&](const Flag &Of, ArrayRef<Place> At) { return none_of(At, [&](const Place &Known) { return Own[Of].contains(Known); }); });
+        erase_if(AtMark, [](const Group &Each) { return Each.empty(); });
+        AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
     }
 
     // A mask is the same after the first iteration. LLVM would peel that off, and then, with one iteration less, not unroll the loop.
@@ -1943,6 +2048,12 @@ private:
         if (hasUnrollTransformation(&L) == TM_Unspecified &&
             none_of(L.blocks(), [&](BasicBlock *Block) { return any_of(*Block, Indexes); }))
             addStringMetadataToLoop(&L, "llvm.loop.unroll.disable", 1);
+    }
+
+    // One for all instructions of a block.
+    Value *opposite(Value *Condition, Instruction *Before) {
+        Value *&Known = Opposites[{Before->getParent(), Condition}];
+        return Known ? Known : Known = IRBuilder<>(Before).CreateNot(Condition);
     }
 
     // If one of the two blocks behind a branch has a mark in front of the branch, or a mark there depends on the branch's condition, too, the
@@ -1971,7 +2082,7 @@ private:
                 CallInst *Call = Each.back()->Call;
                 Call->moveBefore(Branch->getIterator());
                 if (N == 1)
-                    Condition = IRBuilder<>(Call).CreateNot(Condition);
+                    Condition = opposite(Condition, Call);
                 for (const Flag &Of : std::exchange(Found->second, {})) {
                     Added.push_back({Of, Condition, Call, Block});
                     Each.push_back(&Added.back());
@@ -2048,7 +2159,7 @@ private:
                         Call->moveBefore(Branch->getIterator());
                     }
                     Value *Condition = Branch->getCondition();
-                    Added.push_back({Of, N ? IRBuilder<>(Call).CreateNot(Condition) : Condition, Call, Block});
+                    Added.push_back({Of, N ? opposite(Condition, Call) : Condition, Call, Block});
                     AtMark[Found->second].push_back(&Added.back());
                     return true;
                 });
@@ -2105,9 +2216,8 @@ private:
             SmallDenseMap<Value *, unsigned> Outers;
             for (auto [In, Mark] : All)
                 ++Outers[OuterOf(Mark->Condition)];
-            // Of the conditions, and of what is inverted in others.
             struct Chain {
-                Value *Or = nullptr, *And = nullptr;
+                JoinedConditions Any{false}, Inverted{true}; // what is inverted in conditions
             };
             MapVector<Value *, Chain> Chains;
             BasicBlock *Block = nullptr;
@@ -2115,36 +2225,38 @@ private:
                 Joined.insert(Mark);
                 if (BasicBlock *Last = std::exchange(Block, Mark->Call->getParent()); Last && Last != Block)
                     for (auto &[Outer, Each] : Chains)
-                        for (Value *Of : {Each.Or, Each.And})
+                        for (Value *Of : {Each.Any.Before, Each.Inverted.Before})
                             keepIn(*Last, Of);
-                IRBuilder<> Here(Mark->Call);
+                IRBuilder<> Here(End[In]);
                 Value *Condition = Mark->Condition, *Outer = OuterOf(Condition);
                 if (!Outer || Outers[Outer] < MinJoined)
                     Outer = nullptr;
                 else
                     match(Condition, m_LogicalAnd(m_Value(), m_Value(Condition)));
                 Chain &To = Chains[Outer];
-                Value *Inverted, *First, *NotFirst;
-                bool IsInverted = match(Condition, m_Not(m_Value(Inverted)));
-                if (!IsInverted && match(Condition, m_LogicalAnd(m_Value(First), m_Not(m_Value(Inverted))))) {
-                    // LLVM would make another comparison of the second part.
-                    if (!match(First, m_Not(m_Value(NotFirst))))
-                        NotFirst = Here.CreateNot(First);
-                    Inverted = Here.CreateLogicalOr(NotFirst, Inverted);
-                    IsInverted = true;
+                // LLVM would compare again for the opposite of a comparison, so such conditions are made of comparisons themselves.
+                Value *First, *Second;
+                if (match(Condition, m_Not(m_Value(First)))) {
+                    To.Inverted.add(Here, First);
+                } else if (match(Condition, m_LogicalAnd(m_Value(First), m_Value(Second)))) {
+                    bool IsNotFirst = match(First, m_Not(m_Value(First))), IsNotSecond = match(Second, m_Not(m_Value(Second)));
+                    if (IsNotFirst && IsNotSecond)
+                        To.Inverted.add(Here, combine(Here, false, First, Second));
+                    else if (IsNotFirst || IsNotSecond)
+                        To.Any.add(Here, Here.CreateXor(First, combine(Here, IsNotSecond, First, Second)));
+                    else
+                        To.Any.add(Here, Condition);
+                } else {
+                    To.Any.add(Here, Condition);
                 }
-                if (IsInverted)
-                    To.And = To.And ? Here.CreateAnd(To.And, Inverted) : Inverted;
-                else
-                    To.Or = To.Or ? Here.CreateOr(To.Or, Condition) : Condition;
             }
             Group *In = All.back().first;
             IRBuilder<> Here(End[In]);
             Value *Or = nullptr;
             for (auto &[Outer, Each] : Chains) {
-                Value *Any = Each.Or;
-                if (Each.And)
-                    Any = Any ? Here.CreateOr(Any, Here.CreateNot(Each.And)) : Here.CreateNot(Each.And);
+                Value *Any = Each.Any.get(Here);
+                if (Value *All = Each.Inverted.get(Here))
+                    Any = Any ? Here.CreateOr(Any, Here.CreateNot(All)) : Here.CreateNot(All);
                 if (Outer)
                     Any = Here.CreateLogicalAnd(Outer, Any);
                 Or = Or ? Here.CreateOr(Or, Any) : Any;
@@ -2158,10 +2270,23 @@ private:
             erase_if(*Each, [&](const Marked *Mark) { return Joined.contains(Mark); });
     }
 
+    // First && Second (`IsAnd`), or First || Second.
+    Value *combine(IRBuilder<> &Here, bool IsAnd, Value *First, Value *Second) {
+        for (User *Each : First->users()) {
+            bool IsSame = IsAnd ? match(Each, m_LogicalAnd(m_Specific(First), m_Specific(Second)))
+                                : match(Each, m_LogicalOr(m_Specific(First), m_Specific(Second)));
+            if (IsSame && Dominators.dominates(cast<Instruction>(Each), &*Here.GetInsertPoint()))
+                return Each;
+        }
+        return IsAnd ? Here.CreateLogicalAnd(First, Second) : Here.CreateLogicalOr(First, Second);
+    }
+
     // Without this, LLVM would move what joins conditions to the block that uses the result, and each condition, or what it compares,
     // would need a register until then.
     void keepIn(BasicBlock &Block, Value *Joined) {
         auto *Operation = dyn_cast_or_null<BinaryOperator>(Joined);
+        if (Operation && match(Operation, m_Not(m_Value(Joined))))
+            return keepIn(Block, Joined);
         if (!Operation || Operation->getParent() != &Block ||
             any_of(Operation->users(), [&](User *Each) { return isa<IntrinsicInst>(Each) && cast<Instruction>(Each)->getParent() == &Block; }))
             return;
@@ -2262,10 +2387,13 @@ private:
         return All;
     }
 
+    bool isKernel() const {
+        return F.getCallingConv() == CallingConv::AMDGPU_KERNEL || F.getCallingConv() == CallingConv::PTX_Kernel;
+    }
+
     bool isOwn(const Flag &Of) {
-        bool IsKernel = F.getCallingConv() == CallingConv::AMDGPU_KERNEL || F.getCallingConv() == CallingConv::PTX_Kernel;
         StringRef Name = Of.first->getName();
-        return IsKernel && Name.consume_front("__profc_") && Name == F.getName();
+        return isKernel() && Name.consume_front("__profc_") && Name == F.getName();
     }
 
     // A call that must be a tail call is followed by the return.
@@ -2333,7 +2461,7 @@ private:
         for (auto &Each : Placed)
             erase_if(Each.second, [&, Block = Each.first](const Flag &Of) { return isSet(Setting, Of, Block); });
 
-        for (DomTreeNode *Node : post_order(Dominators.getRootNode())) {
+        for (DomTreeNode *Node : depth_first(Dominators.getRootNode())) {
             BasicBlock *Block = Node->getBlock();
             auto Found = Placed.find(Block);
             auto Takes = [&](BasicBlock *Next) {
@@ -2504,10 +2632,13 @@ private:
             else if (!isa<PHINode>(I) && !I.isTerminator() && !I.isDebugOrPseudoInst())
                 return false;
         SmallSetVector<BasicBlock *, 4> Before(pred_begin(&Block), pred_end(&Block));
-        for (BasicBlock *Each : Before)
-            if (!isa<UncondBrInst, CondBrInst>(Each->getTerminator()) || !Each->getSinglePredecessor() ||
-                !isSmall(*Each, Each->getTerminator()) || Loops.getLoopFor(Each) != Loops.getLoopFor(&Block))
+        for (BasicBlock *Each : Before) {
+            bool IsStart = Dominators.dominates(Each, &Block) && isa<CondBrInst>(Each->getTerminator());
+            bool Stays = !isa<UncondBrInst, CondBrInst>(Each->getTerminator()) || !Each->getSinglePredecessor() ||
+                         !isSmall(*Each, Each->getTerminator());
+            if ((Stays && !IsStart) || Loops.getLoopFor(Each) != Loops.getLoopFor(&Block))
                 return false;
+        }
         for (BasicBlock *Each : Before) {
             bool Splits = isa<CondBrInst>(Each->getTerminator());
             BasicBlock *To = Splits ? SplitEdge(Each, &Block, &Dominators, &Loops) : Each;
@@ -2541,7 +2672,7 @@ private:
                 break;
             I.moveBefore(Branch->getIterator());
             if (CallInst *Call = markIn(I))
-                Call->setArgOperand(1, IRBuilder<>(&I).CreateLogicalAnd(Goes, Call->getArgOperand(1)));
+                addCondition(*Call, Goes);
             else
                 I.dropUBImplyingAttrsAndMetadata();
         }
@@ -2578,8 +2709,8 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
             for (Instruction &I : instructions(F))
                 if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
                     addEffects(*Call);
-            if (IsLast && M.getTargetTriple().isAMDGCN() && Flatten(F).run())
-                simplifyBranches(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
+            if (IsLast && M.getTargetTriple().isAMDGCN())
+                simplifyBranches(F, Flatten(F).run(), Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
             FlagsOf Flags(F, Calls, IsOptimizedAgain);
             if (Flags.empty() || (!IsLast && Flags.isLarge()))
                 continue;
@@ -2604,9 +2735,10 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
 
 private:
     // Equal conditions of marks become one.
-    static void simplifyBranches(Function &F, FunctionAnalysisManager &Analyses) {
+    static void simplifyBranches(Function &F, bool IsChanged, FunctionAnalysisManager &Analyses) {
         Analyses.invalidate(F, PreservedAnalyses::none());
-        Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
+        if (IsChanged)
+            Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
         Analyses.invalidate(F, EarlyCSEPass().run(F, Analyses));
     }
 
