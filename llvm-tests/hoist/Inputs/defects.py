@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 # Scalar instructions that do not change $scc.
-KEEPS_SCC = ("s_mov", "s_cmov", "s_cselect", "s_mul_", "s_load", "s_buffer", "s_getpc", "s_pack", "s_brev", "s_ff", "s_ctz", "s_clz", "s_sext",
-             "s_bitset", "s_bfm", "s_nop", "s_delay", "s_wait", "s_clause", "s_sleep", "s_set", "s_getreg", "s_send", "s_inst", "s_version")
+KEEPS_SCC = ("s_mov", "s_cmov", "s_cselect", "s_mul_", "s_load", "s_buffer", "s_getpc", "s_pack", "s_brev", "s_ff", "s_ctz", "s_clz",
+             "s_sext", "s_bitset", "s_bfm", "s_nop", "s_delay", "s_wait", "s_clause", "s_sleep", "s_set", "s_getreg", "s_send", "s_inst", "s_version")
 
 
 def functions(code):
@@ -75,7 +75,7 @@ DEFECTS = {"swap": has_swap, "choice": has_choice}
 
 def defects(code):
     """By function, the name of the defect."""
-    return {function: kind for function, operations in functions(code).items() for kind, is_there in DEFECTS.items() if is_there(operations)}
+    return {function: kind for function, operations in functions(code).items() for kind, has_it in DEFECTS.items() if has_it(operations)}
 
 
 if __name__ == "__main__":

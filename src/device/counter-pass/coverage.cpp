@@ -600,11 +600,17 @@ private:
     SmallPtrSet<const Function *, 16> Ending, Waiting;
 };
 
+// The same value. LLVM does not look at what it is made of before instruction selection.
+Value *hidden(IRBuilder<> &Here, Value *Of) {
+    return Here.CreateIntrinsic(Intrinsic::expect, {Of->getType()}, {Of, Constant::getNullValue(Of->getType())});
+}
+
 // Conditions of copies of a block, of which one holds, or all. Of two, of which one implies the other (`i + 256 < n` and `i < n`), one is
 // enough.
 struct JoinedConditions {
     bool IsAll;
     Value *Before = nullptr, *Last = nullptr;
+    unsigned Operations = 0;
 
     void add(IRBuilder<> &Here, Value *Condition) {
         const DataLayout &Layout = Here.GetInsertBlock()->getDataLayout();
@@ -613,8 +619,13 @@ struct JoinedConditions {
             return;
         if (Last && !Implies(IsAll ? Condition : Last, IsAll ? Last : Condition))
             Before = get(Here);
+        if (Before && ++Operations % MaxOperations == 0)
+            Before = hidden(Here, Before);
         Last = Condition;
     }
+
+    // In larger expressions, LLVM looks for a long time for what it can vectorize, and for what implies what.
+    static constexpr unsigned MaxOperations = 2;
 
     // Null if there is no condition.
     Value *get(IRBuilder<> &Here) const {
@@ -625,29 +636,30 @@ struct JoinedConditions {
 // The cases that conditions make: each has a bit for each combination of up to five others that it depends on.
 class Cases {
 public:
-    void add(Value *Condition) { find(Condition, true); }
+    void add(Value *Condition) { find(Condition, true, 0); }
 
-    bool empty() const { return Known.empty(); }
+    unsigned number() const { return 1 << Known.size(); }
 
     // The cases in which a condition holds: all, if it is null. None if it was not added, or depends on too many.
-    std::optional<uint32_t> find(Value *Condition) { return Condition ? find(Condition, false) : ~0u; }
+    std::optional<uint32_t> find(Value *Condition) { return Condition ? find(Condition, false, 0) : ~0u; }
 
 private:
     static constexpr uint32_t Bits[] = {0xaaaaaaaa, 0xcccccccc, 0xf0f0f0f0, 0xff00ff00, 0xffff0000};
+    static constexpr unsigned MaxDepth = 8;
     SmallVector<Value *, std::size(Bits)> Known;
 
-    std::optional<uint32_t> find(Value *Condition, bool Adds) {
+    std::optional<uint32_t> find(Value *Condition, bool Adds, unsigned Depth) {
         for (auto [N, Each] : enumerate(Known))
             if (Each == Condition)
                 return Bits[N];
         Value *A, *B;
         if (match(Condition, m_Not(m_Value(A)))) {
-            std::optional<uint32_t> Of = find(A, Adds);
+            std::optional<uint32_t> Of = find(A, Adds, Depth);
             return Of ? std::optional(~*Of) : Of;
         }
         bool IsAnd = match(Condition, m_LogicalAnd(m_Value(A), m_Value(B)));
-        if (IsAnd || match(Condition, m_LogicalOr(m_Value(A), m_Value(B)))) {
-            std::optional<uint32_t> First = find(A, Adds), Second = find(B, Adds);
+        if (Depth < MaxDepth && (IsAnd || match(Condition, m_LogicalOr(m_Value(A), m_Value(B))))) {
+            std::optional<uint32_t> First = find(A, Adds, Depth + 1), Second = find(B, Adds, Depth + 1);
             if (!First || !Second)
                 return {};
             return IsAnd ? *First & *Second : *First | *Second;
@@ -1666,6 +1678,8 @@ public:
     void run() {
         if (!All.empty() && F.getParent()->getTargetTriple().isAMDGCN())
             joinCompares();
+        if (IsOptimizedAgain && isLarge())
+            hideMinima();
         SmallVector<Instruction *> Ends;
         for (BasicBlock &Block : F)
             if (isa<ReturnInst>(Block.getTerminator()))
@@ -1775,6 +1789,21 @@ private:
         for (Marked &Each : All)
             if (Each.Condition)
                 Each.Condition = Each.Call->getArgOperand(1);
+    }
+
+    // LLVM would check what it knows of all minima and maxima for each comparison with one of them.
+    void hideMinima() {
+        for (Instruction &I : instructions(F)) {
+            auto *Compare = dyn_cast<ICmpInst>(&I);
+            auto IsForFlags = [](User *Each) { return Each->getType()->isIntegerTy(1) || markIn(*cast<Instruction>(Each)); };
+            if (!Compare || !Compare->getType()->isIntegerTy(1) || !all_of(Compare->users(), IsForFlags))
+                continue;
+            for (Use &Of : Compare->operands())
+                if (isa<MinMaxIntrinsic>(Of)) {
+                    IRBuilder<> Here(Compare);
+                    Of.set(hidden(Here, Of));
+                }
+        }
     }
 
     // ---- In place: marks between which nothing may end or wait are written together.
@@ -1946,7 +1975,7 @@ private:
         return true;
     }
 
-    // Removes flags that are set wherever another one is.
+    // Removes flags where others imply them: those are set only where the flag is.
     void joinFlags(SetTogether &Others, SmallVector<Flag> &Always, FlagsAt &AtEnd, SmallVector<Group> &AtMark) {
         if (F.getParent()->getTargetTriple().isNVPTX()) {
             // Other code sets the flags that are tested, too, but not that of a kernel, which is inlined nowhere.
@@ -1969,10 +1998,10 @@ private:
         auto PlacesOf = [&](const void *At, BasicBlock *Block, Value *Condition) {
             SmallVector<Place> All;
             auto Of = CasesIn.find(Block);
-            if (Of == CasesIn.end() || Of->second.empty())
+            if (Of == CasesIn.end())
                 All.push_back({At, 0});
             else if (std::optional<uint32_t> Holds = Of->second.find(Condition))
-                for (unsigned N = 0; N < 32; N++) {
+                for (unsigned N = 0; N < Of->second.number(); N++) {
                     if (*Holds >> N & 1)
                         All.push_back({At, N});
                 }
@@ -2022,7 +2051,9 @@ private:
                     SetAt[Known].push_back(N);
             Own[Of] = std::move(Left);
         }
-        ForEach([&](const Flag &Of, ArrayRef<Place> At) { return none_of(At, [&](const Place &Known) { return Own[Of].contains(Known); }); });
+        ForEach([&](const Flag &Of, ArrayRef<Place> At) {
+            return none_of(At, [&](const Place &Known) { return Own[Of].contains(Known); });
+        });
         erase_if(AtMark, [](const Group &Each) { return Each.empty(); });
         AtEnd.remove_if([](auto &Each) { return Each.second.empty(); });
     }
@@ -2282,15 +2313,18 @@ private:
     }
 
     // Without this, LLVM would move what joins conditions to the block that uses the result, and each condition, or what it compares,
-    // would need a register until then.
+    // would need a register until then. It moves nothing that two blocks use. (It would try to vectorize what its own block uses.)
     void keepIn(BasicBlock &Block, Value *Joined) {
-        auto *Operation = dyn_cast_or_null<BinaryOperator>(Joined);
+        auto *Operation = dyn_cast_or_null<Instruction>(Joined);
         if (Operation && match(Operation, m_Not(m_Value(Joined))))
             return keepIn(Block, Joined);
-        if (!Operation || Operation->getParent() != &Block ||
-            any_of(Operation->users(), [&](User *Each) { return isa<IntrinsicInst>(Each) && cast<Instruction>(Each)->getParent() == &Block; }))
+        if (!Operation || !isa<BinaryOperator, IntrinsicInst>(Operation) || Operation->getParent() != &Block ||
+            any_of(Operation->users(), [](User *Each) { return isa<IntrinsicInst>(Each); }))
             return;
-        IRBuilder<>(Block.getTerminator()).CreateIntrinsic(Type::getVoidTy(F.getContext()), Intrinsic::fake_use, {Joined});
+        for (BasicBlock *Next : successors(&Block))
+            if (Next->getUniquePredecessor())
+                IRBuilder<>(Next, Next->getFirstInsertionPt())
+                    .CreateIntrinsic(Type::getVoidTy(F.getContext()), Intrinsic::fake_use, {Joined});
     }
 
     // A mark that was moved in front of a branch which is still there is one of the block behind the branch again.
@@ -2701,6 +2735,8 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
         if (!Declared && !DeclaredDecision)
             return PreservedAnalyses::all();
         Callees Calls(M);
+        if (IsLast)
+            vectorizeReductions(true);
         for (Function &F : M) {
             if (F.isDeclaration())
                 continue;
@@ -2709,10 +2745,15 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
             for (Instruction &I : instructions(F))
                 if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
                     addEffects(*Call);
-            if (IsLast && M.getTargetTriple().isAMDGCN())
+            if (IsLast && M.getTargetTriple().isAMDGCN() && any_of(instructions(F), [](Instruction &I) { return markIn(I); }))
                 simplifyBranches(F, Flatten(F).run(), Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
             FlagsOf Flags(F, Calls, IsOptimizedAgain);
-            if (Flags.empty() || (!IsLast && Flags.isLarge()))
+            if (!IsLast && Flags.isLarge()) {
+                if (IsOptimizedAgain)
+                    vectorizeReductions(false);
+                continue;
+            }
+            if (Flags.empty())
                 continue;
             Flags.run();
             if (IsLast)
@@ -2734,6 +2775,13 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     static bool isRequired() { return true; }
 
 private:
+    // Of each mark in a large function, LLVM would try to vectorize the condition. What is worth it, it vectorizes in the link.
+    static void vectorizeReductions(bool Does) {
+        auto &Options = cl::getRegisteredOptions();
+        if (auto Found = Options.find("slp-vectorize-hor"); Found != Options.end() && !Found->second->getNumOccurrences())
+            static_cast<cl::opt<bool> *>(Found->second)->setValue(Does);
+    }
+
     // Equal conditions of marks become one.
     static void simplifyBranches(Function &F, bool IsChanged, FunctionAnalysisManager &Analyses) {
         Analyses.invalidate(F, PreservedAnalyses::none());
@@ -2746,15 +2794,11 @@ private:
     void simplify(Function &F, FunctionAnalysisManager &Analyses) const {
         Analyses.invalidate(F, PreservedAnalyses::none());
         Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
-        // What keepIn inserted in blocks that are now one with the next block.
-        for (BasicBlock &Block : F) {
-            bool IsLast = true;
-            for (Instruction &I : make_early_inc_range(reverse(Block)))
-                if (auto *Use = dyn_cast<IntrinsicInst>(&I); !Use || Use->getIntrinsicID() != Intrinsic::fake_use)
-                    IsLast &= I.isTerminator();
-                else if (!IsLast)
+        // What keepIn inserted in blocks that are now one with the block before.
+        for (Instruction &I : make_early_inc_range(instructions(F)))
+            if (auto *Use = dyn_cast<IntrinsicInst>(&I); Use && Use->getIntrinsicID() == Intrinsic::fake_use)
+                if (auto *Kept = dyn_cast<Instruction>(Use->getArgOperand(0)); Kept && Kept->getParent() == I.getParent())
                     I.eraseFromParent();
-        }
         if (!IsOptimizedAgain)
             Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
     }
