@@ -618,9 +618,7 @@ struct JoinedConditions {
         if (Last && Implies(IsAll ? Last : Condition, IsAll ? Condition : Last))
             return;
         if (Last && !Implies(IsAll ? Condition : Last, IsAll ? Last : Condition))
-            Before = get(Here);
-        if (Before && ++Operations % MaxOperations == 0)
-            Before = hidden(Here, Before);
+            Before = ++Operations % MaxOperations == 0 ? hidden(Here, get(Here)) : get(Here);
         Last = Condition;
     }
 
