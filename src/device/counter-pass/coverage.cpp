@@ -38,7 +38,6 @@
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 #include <deque>
 #include <dlfcn.h>
-#include <map>
 #include <vector>
 
 using namespace llvm;
@@ -54,6 +53,13 @@ constexpr StringLiteral Mark = "__devprof_mark_covered";
 
 // How often a flag is not in memory yet, as weights of branches.
 constexpr uint32_t Seldom = 1, Often = 2000;
+
+// An option that is true or false. Null if this LLVM does not have it.
+cl::opt<bool> *optionOfLlvm(StringRef Name) {
+    auto &Options = cl::getRegisteredOptions();
+    auto Found = Options.find(Name);
+    return Found == Options.end() ? nullptr : static_cast<cl::opt<bool> *>(Found->second);
+}
 
 bool isGpu(const Module &M) { return M.getTargetTriple().isAMDGCN() || M.getTargetTriple().isNVPTX(); }
 
@@ -1950,8 +1956,6 @@ private:
             if (isLarge())
                 moveCopiesInFrontOfBranches(AtEnd, AtMark, Added);
             moveInFrontOfBranches(AtEnd, AtMark, Added);
-        }
-        if (Joins) {
             joinFlags(Others, Always, AtEnd, AtMark);
             joinConditions(AtMark, Added);
         }
@@ -2775,9 +2779,8 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
 private:
     // Of each mark in a large function, LLVM would try to vectorize the condition. What is worth it, it vectorizes in the link.
     static void vectorizeReductions(bool Does) {
-        auto &Options = cl::getRegisteredOptions();
-        if (auto Found = Options.find("slp-vectorize-hor"); Found != Options.end() && !Found->second->getNumOccurrences())
-            static_cast<cl::opt<bool> *>(Found->second)->setValue(Does);
+        if (auto *Option = optionOfLlvm("slp-vectorize-hor"); Option && !Option->getNumOccurrences())
+            Option->setValue(Does);
     }
 
     // Equal conditions of marks become one.
@@ -2814,10 +2817,8 @@ private:
 // only the compiler of device code: LLVM's options (-Xarch_device -mllvm) also reach lld, which does not know this one.
 struct TurnOn {
     TurnOn() {
-        auto &Options = cl::getRegisteredOptions();
-        auto Found = Options.find("enable-single-byte-coverage");
-        if (Found != Options.end() && isWanted())
-            static_cast<cl::opt<bool> *>(Found->second)->setValue(true);
+        if (auto *Option = optionOfLlvm("enable-single-byte-coverage"); Option && isWanted())
+            Option->setValue(true);
     }
 
 private:
