@@ -592,25 +592,6 @@ bool hasRoutines(const Function &F) {
     return !(Gpu.size() == 6 && Gpu.starts_with("gfx") && Gpu[3] < '9');
 }
 
-// Nobody looks for counters and records by their names in a code object, except for those of kernels, which clang's host code
-// registers with HIP. Hidden variables are in no symbol table.
-bool hideCounters(Module &M) {
-    if (!M.getTargetTriple().isAMDGCN())
-        return false;
-    bool Changed = false;
-    for (GlobalVariable &Variable : M.globals()) {
-        StringRef Name = Variable.getName();
-        if (!Name.consume_front("__profd_") && !Name.consume_front("__profc_") && !Name.consume_front("__llvm_prf_unifcnt_"))
-            continue;
-        Function *Counted = M.getFunction(Name);
-        if ((Counted && Counted->getCallingConv() == CallingConv::AMDGPU_KERNEL) || !Variable.hasProtectedVisibility())
-            continue;
-        Variable.setVisibility(GlobalValue::HiddenVisibility);
-        Changed = true;
-    }
-    return Changed;
-}
-
 // The calls of cuda.h's routine. A list is an array of counters, uniform counters and steps.
 class CudaCalls {
 public:

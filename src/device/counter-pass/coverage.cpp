@@ -24,6 +24,7 @@
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -35,6 +36,7 @@
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 #include <deque>
 #include <dlfcn.h>
@@ -379,6 +381,8 @@ private:
 struct MarkFlags : PassInfoMixin<MarkFlags> {
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
         shareVersion(M);
+        removeUniformCounts(M);
+        hideCounters(M);
         return mark(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
@@ -391,6 +395,44 @@ struct MarkFlags : PassInfoMixin<MarkFlags> {
             return;
         Version->setComdat(nullptr);
         Version->setLinkage(GlobalValue::WeakAnyLinkage);
+    }
+
+    // LLVM has a count of full waves for each flag, too, although nothing counts them: 8 bytes of the GPU's memory, which would also be
+    // copied. The section may be missing then. (On NVIDIA GPUs, cuda.h's tables and devprof's runtime expect the variables.)
+    static void removeUniformCounts(Module &M) {
+        if (!M.getTargetTriple().isAMDGCN())
+            return;
+        SmallPtrSet<Constant *, 16> Removed;
+        bool AreLeft = false;
+        for (GlobalVariable &Each : M.globals()) {
+            StringRef Of = Each.getName();
+            if (!Of.consume_front("__llvm_prf_unifcnt_"))
+                continue;
+            GlobalVariable *Flags = M.getNamedGlobal(("__profc_" + Of).str()), *Record = M.getNamedGlobal(("__profd_" + Of).str());
+            auto *Array = Flags ? dyn_cast<ArrayType>(Flags->getValueType()) : nullptr;
+            if (!Array || !Array->getElementType()->isIntegerTy(8) || !Record || !Record->hasInitializer()) {
+                AreLeft = true;
+                continue;
+            }
+            SmallVector<Constant *> Fields;
+            for (Value *Field : Record->getInitializer()->operands()) {
+                auto *Distance = dyn_cast<ConstantExpr>(Field);
+                auto *From = Distance && Distance->getOpcode() == Instruction::Sub ? dyn_cast<PtrToIntOperator>(Distance->getOperand(0)) : nullptr;
+                bool IsDistance = From && From->getPointerOperand() == &Each;
+                Fields.push_back(IsDistance ? Constant::getNullValue(Field->getType()) : cast<Constant>(Field));
+            }
+            Record->setInitializer(ConstantStruct::get(cast<StructType>(Record->getValueType()), Fields));
+            Removed.insert(&Each);
+        }
+        removeFromUsedLists(M, [&](Constant *Each) { return Removed.contains(Each->stripPointerCasts()); });
+        for (Constant *Each : Removed) {
+            Each->removeDeadConstantUsers();
+            if (Each->use_empty())
+                cast<GlobalVariable>(Each)->eraseFromParent();
+        }
+        for (StringRef Bound : {"__start___llvm_prf_ucnts", "__stop___llvm_prf_ucnts"})
+            if (GlobalVariable *Found = M.getNamedGlobal(Bound); Found && !AreLeft)
+                Found->setLinkage(GlobalValue::ExternalWeakLinkage);
     }
 
     static bool mark(Module &M) {
@@ -2725,6 +2767,19 @@ private:
     }
 };
 
+// Large functions of which LLVM's passes between the two runs of KeepFlags are left to the link. They would, for example, try to
+// vectorize the condition of each mark.
+SmallPtrSet<const Function *, 16> LeftToLink;
+
+bool mayRun(StringRef, Any On) {
+    if (LeftToLink.empty())
+        return true;
+    if (auto *L = any_cast<const Loop *>(&On))
+        return !LeftToLink.contains((*L)->getHeader()->getParent());
+    auto *F = any_cast<const Function *>(&On);
+    return !F || !LeftToLink.contains(*F);
+}
+
 struct KeepFlags : PassInfoMixin<KeepFlags> {
     bool IsLast, IsOptimizedAgain; // when files are linked
     KeepFlags(bool IsLast, ThinOrFullLTOPhase Phase) : IsLast(IsLast), IsOptimizedAgain(Phase == ThinOrFullLTOPhase::FullLTOPreLink) {}
@@ -2738,7 +2793,7 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
             return PreservedAnalyses::all();
         Callees Calls(M);
         if (IsLast)
-            vectorizeReductions(true);
+            LeftToLink.clear();
         for (Function &F : M) {
             if (F.isDeclaration())
                 continue;
@@ -2752,7 +2807,7 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
             FlagsOf Flags(F, Calls, IsOptimizedAgain);
             if (!IsLast && Flags.isLarge()) {
                 if (IsOptimizedAgain)
-                    vectorizeReductions(false);
+                    LeftToLink.insert(&F);
                 continue;
             }
             if (Flags.empty())
@@ -2777,12 +2832,6 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     static bool isRequired() { return true; }
 
 private:
-    // Of each mark in a large function, LLVM would try to vectorize the condition. What is worth it, it vectorizes in the link.
-    static void vectorizeReductions(bool Does) {
-        if (auto *Option = optionOfLlvm("slp-vectorize-hor"); Option && !Option->getNumOccurrences())
-            Option->setValue(Does);
-    }
-
     // Equal conditions of marks become one.
     static void simplifyBranches(Function &F, bool IsChanged, FunctionAnalysisManager &Analyses) {
         Analyses.invalidate(F, PreservedAnalyses::none());
@@ -2794,12 +2843,16 @@ private:
     // Branches that only marks kept become selects. LLVM does it in functions whose flags are kept early.
     void simplify(Function &F, FunctionAnalysisManager &Analyses) const {
         Analyses.invalidate(F, PreservedAnalyses::none());
+        Analyses.invalidate(F, EarlyCSEPass().run(F, Analyses));
         Analyses.invalidate(F, SimplifyCFGPass().run(F, Analyses));
-        // What keepIn inserted in blocks that are now one with the block before.
-        for (Instruction &I : make_early_inc_range(instructions(F)))
-            if (auto *Use = dyn_cast<IntrinsicInst>(&I); Use && Use->getIntrinsicID() == Intrinsic::fake_use)
-                if (auto *Kept = dyn_cast<Instruction>(Use->getArgOperand(0)); Kept && Kept->getParent() == I.getParent())
+        for (BasicBlock &Block : F)
+            for (Instruction &I : make_early_inc_range(reverse(Block))) {
+                // What keepIn inserted in blocks that are now one with the block before.
+                auto *Use = dyn_cast<IntrinsicInst>(&I);
+                auto *Kept = Use && Use->getIntrinsicID() == Intrinsic::fake_use ? dyn_cast<Instruction>(Use->getArgOperand(0)) : nullptr;
+                if ((Kept && Kept->getParent() == &Block) || isInstructionTriviallyDead(&I))
                     I.eraseFromParent();
+            }
         if (!IsOptimizedAgain)
             Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
     }
@@ -2857,6 +2910,8 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                 // After that, before inlining.
                 Builder.registerPipelineEarlySimplificationEPCallback(
                     [](ModulePassManager &Passes, OptimizationLevel, ThinOrFullLTOPhase) { Passes.addPass(MarkFlags()); });
+                if (PassInstrumentationCallbacks *Callbacks = Builder.getPassInstrumentationCallbacks())
+                    Callbacks->registerShouldRunOptionalPassCallback(mayRun);
                 Builder.registerPeepholeEPCallback(
                     [](FunctionPassManager &Passes, OptimizationLevel) { Passes.addPass(MoveMarks()); });
                 // After functions are inlined. Loops are unrolled between the two.

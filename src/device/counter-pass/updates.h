@@ -34,6 +34,25 @@ inline bool hasConvergenceTokens(const llvm::Function &F) {
     return llvm::any_of(llvm::instructions(F), [](const llvm::Instruction &I) { return llvm::isa<llvm::ConvergenceControlInst>(I); });
 }
 
+// Nobody looks for counters and records by their names in a code object, except for those of kernels, which clang's host code
+// registers with HIP. Hidden variables are in no symbol table.
+inline bool hideCounters(llvm::Module &M) {
+    if (!M.getTargetTriple().isAMDGCN())
+        return false;
+    bool Changed = false;
+    for (llvm::GlobalVariable &Variable : M.globals()) {
+        llvm::StringRef Name = Variable.getName();
+        if (!Name.consume_front("__profd_") && !Name.consume_front("__profc_") && !Name.consume_front("__llvm_prf_unifcnt_"))
+            continue;
+        llvm::Function *Counted = M.getFunction(Name);
+        if ((Counted && Counted->getCallingConv() == llvm::CallingConv::AMDGPU_KERNEL) || !Variable.hasProtectedVisibility())
+            continue;
+        Variable.setVisibility(llvm::GlobalValue::HiddenVisibility);
+        Changed = true;
+    }
+    return Changed;
+}
+
 // A block with more instructions, beside updates, stays a block of its own.
 constexpr unsigned MaxOthers = 4;
 

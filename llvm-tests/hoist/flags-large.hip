@@ -1,0 +1,54 @@
+// A function with more than 64 flags. If it is optimized again when it is linked, LLVM's late passes leave it to the link, and only it.
+//
+// REQUIRES: debian, gfx1100, sim, wave32
+// DEFINE: %{device} = %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -Xclang -fdebug-pass-manager -c -o device
+// DEFINE: %{passes} = grep 'pass: SLPVectorizerPass' passes
+// RUN: %{device} -foffload-lto 2> passes && %{passes} | FileCheck %s --check-prefix=LTO
+// LTO-DAG: Skipping pass: SLPVectorizerPass on _Z5largePi
+// LTO-DAG: Running pass: SLPVectorizerPass on _Z5smallPi
+// RUN: %{device} 2> passes && %{passes} | FileCheck %s --check-prefix=ONCE
+// ONCE-DAG: Running pass: SLPVectorizerPass on _Z5largePi
+// ONCE-DAG: Running pass: SLPVectorizerPass on _Z5smallPi
+//
+// The flags are those that stock clang stores.
+// DEFINE: %{build} = %hip_cxx %device_pgo %flags -O2 %s %take_devprof %devprof_a -o a
+// DEFINE: %{run} = %ended %on_sim HSA_SIM_AGENTS=gfx1100 ./a && %counts gfx1100.default.profraw
+// RUN: %{build} && %{run} > stock && FileCheck %s --check-prefix=FLAGS < stock
+// RUN: %{build} %keep_flags && %{run} > pass && diff stock pass
+// FLAGS: _Z5largePi: [1, {{(1, ){12}(0, ){52}0}}, 1,
+#include "check.h"
+
+// The first three of 16 steps are taken.
+#define STEP(n) \
+    if (out[n] == 7) { \
+        x += i < 20 ? out[x & 31] : x; \
+        if (i + n < 60) \
+            x ^= 5; \
+        else \
+            out[32] = x; \
+        if (i == n) \
+            x -= n; \
+    } else { \
+        x += 3; \
+    }
+#define STEPS(n) STEP(n) STEP(n + 1) STEP(n + 2) STEP(n + 3)
+
+__global__ void large(int *out) {
+    int i = threadIdx.x, x = i;
+    STEPS(0) STEPS(4) STEPS(8) STEPS(12)
+    out[i] = x;
+}
+
+__global__ void small(int *out) {
+    if (out[0] == 7)
+        out[1] = 3;
+}
+
+int main() {
+    int *out, some[64] = {7, 7, 7};
+    CHECK(hipMalloc(&out, sizeof some));
+    CHECK(hipMemcpy(out, some, sizeof some, hipMemcpyHostToDevice));
+    large<<<1, 32>>>(out);
+    small<<<1, 32>>>(out);
+    CHECK(hipDeviceSynchronize());
+}
