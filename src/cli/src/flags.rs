@@ -292,10 +292,16 @@ fn runtime(options: &Options) -> anyhow::Result<Vec<String>> {
     Ok(flags)
 }
 
-/// Of a virtual register with more than 100 values, LLVM's register coalescer removes at most this many copies (256 without the
-/// option). In rocPRIM's device_reduce, with or without instrumentation, half the time of the link is in such registers; the
-/// copies that stay are 0.1 % of the code.
-const FAST_COALESCING: &str = "-large-interval-freq-threshold=32";
+/// LLVM's own limits of what it spends on large functions, made lower. They change none of rocPRIM's code, or 0.1 % of it:
+///
+/// - Of a virtual register with more than 100 values, the register coalescer removes at most this many copies (256 without the
+///   option). In rocPRIM's device_reduce, instrumented or not, half the time of the link is in such registers.
+/// - In a block, the SLP vectorizer looks at this many instructions to order them (100,000 without the option). In device_scan
+///   with flags, it takes a second to find out that nothing can be vectorized.
+const LIMITS: [&str; 2] = [
+    "-large-interval-freq-threshold=32",
+    "-slp-schedule-budget=5000",
+];
 
 /// HSA functions that the archive interposes. HIP's library calls the program's functions instead of ROCr's only if the
 /// program exports them. GNU ld exports them by default, because HIP's library refers to them. lld, gold and mold do
@@ -397,7 +403,7 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
     flags.extend(device_runtime(options, clang, kind)?);
     // Either the compiler or the device linker generates the code: with LTO, the linker, which most of clang 23's ways of
     // building use.
-    for option in [LONG_BRANCHES, FAST_COALESCING] {
+    for option in [LONG_BRANCHES].into_iter().chain(LIMITS) {
         if !options.link {
             flags.extend(for_device(&format!("-mllvm={option}")));
         }
