@@ -27,13 +27,13 @@
 // RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -foffload-lto -S -emit-llvm -o ir
 // RUN: FileCheck %s --check-prefix=IR < ir
 //
-// There are no counts of full waves, and only the variables of kernels are symbols of the code object.
-// RUN: FileCheck %s --check-prefix=VARIABLES --implicit-check-not=__llvm_prf_unifcnt < ir
+// Only kernels have counts of full waves, and variables that are symbols of the code object: the host code registers them.
+// RUN: FileCheck %s --check-prefix=VARIABLES < ir && not grep unifcnt__Z6calledi ir
+// VARIABLES-DAG: @__llvm_prf_unifcnt__Z6leavesPii = {{.*}}protected
 // VARIABLES-DAG: @__profc__Z6leavesPii = {{.*}}protected
 // VARIABLES-DAG: @__profd__Z6leavesPii = {{.*}}protected
 // VARIABLES-DAG: @__profc__Z6calledi = {{.*}}hidden
 // VARIABLES-DAG: @__profd__Z6calledi = {{.*}}hidden
-// VARIABLES-DAG: @__start___llvm_prf_ucnts = extern_weak
 #include "check.h"
 
 // CHECK-DAG: _Z10divergencePi: [1, 1, 0, 1, 1]

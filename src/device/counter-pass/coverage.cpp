@@ -398,7 +398,8 @@ struct MarkFlags : PassInfoMixin<MarkFlags> {
     }
 
     // LLVM has a count of full waves for each flag, too, although nothing counts them: 8 bytes of the GPU's memory, which would also be
-    // copied. The section may be missing then. (On NVIDIA GPUs, cuda.h's tables and devprof's runtime expect the variables.)
+    // copied. Those of kernels stay, because clang's host code registers them with HIP, which ends the program if one is missing. Without
+    // kernels, the section may be missing. (On NVIDIA GPUs, cuda.h's tables and devprof's runtime expect the variables.)
     static void removeUniformCounts(Module &M) {
         if (!M.getTargetTriple().isAMDGCN())
             return;
@@ -410,7 +411,9 @@ struct MarkFlags : PassInfoMixin<MarkFlags> {
                 continue;
             GlobalVariable *Flags = M.getNamedGlobal(("__profc_" + Of).str()), *Record = M.getNamedGlobal(("__profd_" + Of).str());
             auto *Array = Flags ? dyn_cast<ArrayType>(Flags->getValueType()) : nullptr;
-            if (!Array || !Array->getElementType()->isIntegerTy(8) || !Record || !Record->hasInitializer()) {
+            Function *Counted = M.getFunction(Of);
+            if (!Array || !Array->getElementType()->isIntegerTy(8) || !Record || !Record->hasInitializer() ||
+                (Counted && Counted->getCallingConv() == CallingConv::AMDGPU_KERNEL)) {
                 AreLeft = true;
                 continue;
             }
