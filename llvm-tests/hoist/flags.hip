@@ -27,9 +27,10 @@
 // RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -foffload-lto -S -emit-llvm -o ir
 // RUN: FileCheck %s --check-prefix=IR < ir
 //
-// Only kernels have counts of full waves, and variables that are symbols of the code object: the host code registers them.
-// RUN: FileCheck %s --check-prefix=VARIABLES < ir && not grep unifcnt__Z6calledi ir
+// Only the variables of kernels are symbols of the code object: the host code registers them.
+// RUN: FileCheck %s --check-prefix=VARIABLES < ir
 // VARIABLES-DAG: @__llvm_prf_unifcnt__Z6leavesPii = {{.*}}protected
+// VARIABLES-DAG: @__llvm_prf_unifcnt__Z6calledi = {{.*}}hidden
 // VARIABLES-DAG: @__profc__Z6leavesPii = {{.*}}protected
 // VARIABLES-DAG: @__profd__Z6leavesPii = {{.*}}protected
 // VARIABLES-DAG: @__profc__Z6calledi = {{.*}}hidden

@@ -36,7 +36,6 @@
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
-#include "llvm/Transforms/Utils/ModuleUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 #include <deque>
 #include <dlfcn.h>
@@ -381,7 +380,6 @@ private:
 struct MarkFlags : PassInfoMixin<MarkFlags> {
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
         shareVersion(M);
-        removeUniformCounts(M);
         hideCounters(M);
         return mark(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
@@ -395,47 +393,6 @@ struct MarkFlags : PassInfoMixin<MarkFlags> {
             return;
         Version->setComdat(nullptr);
         Version->setLinkage(GlobalValue::WeakAnyLinkage);
-    }
-
-    // LLVM has a count of full waves for each flag, too, although nothing counts them: 8 bytes of the GPU's memory, which would also be
-    // copied. Those of kernels stay, because clang's host code registers them with HIP, which ends the program if one is missing. Without
-    // kernels, the section may be missing. (On NVIDIA GPUs, cuda.h's tables and devprof's runtime expect the variables.)
-    static void removeUniformCounts(Module &M) {
-        if (!M.getTargetTriple().isAMDGCN())
-            return;
-        SmallPtrSet<Constant *, 16> Removed;
-        bool AreLeft = false;
-        for (GlobalVariable &Each : M.globals()) {
-            StringRef Of = Each.getName();
-            if (!Of.consume_front("__llvm_prf_unifcnt_"))
-                continue;
-            GlobalVariable *Flags = M.getNamedGlobal(("__profc_" + Of).str()), *Record = M.getNamedGlobal(("__profd_" + Of).str());
-            auto *Array = Flags ? dyn_cast<ArrayType>(Flags->getValueType()) : nullptr;
-            Function *Counted = M.getFunction(Of);
-            if (!Array || !Array->getElementType()->isIntegerTy(8) || !Record || !Record->hasInitializer() ||
-                (Counted && Counted->getCallingConv() == CallingConv::AMDGPU_KERNEL)) {
-                AreLeft = true;
-                continue;
-            }
-            SmallVector<Constant *> Fields;
-            for (Value *Field : Record->getInitializer()->operands()) {
-                auto *Distance = dyn_cast<ConstantExpr>(Field);
-                auto *From = Distance && Distance->getOpcode() == Instruction::Sub ? dyn_cast<PtrToIntOperator>(Distance->getOperand(0)) : nullptr;
-                bool IsDistance = From && From->getPointerOperand() == &Each;
-                Fields.push_back(IsDistance ? Constant::getNullValue(Field->getType()) : cast<Constant>(Field));
-            }
-            Record->setInitializer(ConstantStruct::get(cast<StructType>(Record->getValueType()), Fields));
-            Removed.insert(&Each);
-        }
-        removeFromUsedLists(M, [&](Constant *Each) { return Removed.contains(Each->stripPointerCasts()); });
-        for (Constant *Each : Removed) {
-            Each->removeDeadConstantUsers();
-            if (Each->use_empty())
-                cast<GlobalVariable>(Each)->eraseFromParent();
-        }
-        for (StringRef Bound : {"__start___llvm_prf_ucnts", "__stop___llvm_prf_ucnts"})
-            if (GlobalVariable *Found = M.getNamedGlobal(Bound); Found && !AreLeft)
-                Found->setLinkage(GlobalValue::ExternalWeakLinkage);
     }
 
     static bool mark(Module &M) {
