@@ -55,13 +55,6 @@ constexpr StringLiteral Mark = "__devprof_mark_covered";
 // How often a flag is not in memory yet, as weights of branches.
 constexpr uint32_t Seldom = 1, Often = 2000;
 
-// An option that is true or false. Null if this LLVM does not have it.
-cl::opt<bool> *optionOfLlvm(StringRef Name) {
-    auto &Options = cl::getRegisteredOptions();
-    auto Found = Options.find(Name);
-    return Found == Options.end() ? nullptr : static_cast<cl::opt<bool> *>(Found->second);
-}
-
 bool isGpu(const Module &M) { return M.getTargetTriple().isAMDGCN() || M.getTargetTriple().isNVPTX(); }
 
 // An array and the index of the flag.
@@ -2830,8 +2823,10 @@ private:
 // only the compiler of device code: LLVM's options (-Xarch_device -mllvm) also reach lld, which does not know this one.
 struct TurnOn {
     TurnOn() {
-        if (auto *Option = optionOfLlvm("enable-single-byte-coverage"); Option && isWanted())
-            Option->setValue(true);
+        auto &Options = cl::getRegisteredOptions();
+        auto Found = Options.find("enable-single-byte-coverage");
+        if (Found != Options.end() && isWanted())
+            static_cast<cl::opt<bool> *>(Found->second)->setValue(true);
     }
 
 private:
