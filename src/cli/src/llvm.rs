@@ -445,20 +445,8 @@ const UNKNOWN_VERSION: u64 = 0x7fff_ffff;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locate::program;
     use std::os::unix::fs::symlink;
-
-    /// Writes the script in another process. If this process had the file open for writing, a child that another test
-    /// starts could inherit it, and the kernel would refuse to execute the file (ETXTBSY).
-    fn program(path: &Path, script: &str) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
-        let status = Command::new("sh")
-            .args([OsStr::new("-c"), OsStr::new(write)])
-            .arg(path)
-            .arg(script)
-            .status();
-        assert!(status.unwrap().success());
-    }
 
     /// An llvm-profdata that checks the version of the profile, as LLVM's does.
     fn profdata(path: &Path, version: &str, raw: u64) {

@@ -261,6 +261,20 @@ pub fn directory(files: &[&str]) -> tempfile::TempDir {
     dir
 }
 
+/// Writes a shell script in another process. If this process had the file open for writing, a child that another test starts could
+/// inherit it, and the kernel would refuse to execute the file (ETXTBSY).
+#[cfg(test)]
+pub fn program(path: &Path, script: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
+    let status = std::process::Command::new("sh")
+        .args([OsStr::new("-c"), OsStr::new(write)])
+        .arg(path)
+        .arg(script)
+        .status();
+    assert!(status.unwrap().success());
+}
+
 /// The program that a shell would start by this name.
 pub fn find_in_path(name: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {

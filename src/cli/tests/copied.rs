@@ -53,17 +53,18 @@ fn check(name: &str, is_installation: bool) {
         fs::create_dir_all(root.join("lib/devprof")).unwrap();
     }
     let program = dir.join("devprof");
-    fs::copy(env!("CARGO_BIN_EXE_devprof"), &program).unwrap();
     fs::write(dir.join("lib.so"), "").unwrap();
     let remedy = if is_installation {
         "install devprof again"
     } else {
         "run the devprof of an installation"
     };
-    let write = "printf %s \"$1\" > clang++ && chmod +x clang++";
-    let mut write_clang = Command::new("sh");
-    write_clang.args(["-c", write, "sh", CLANG]);
-    assert!(write_clang.current_dir(&dir).status().unwrap().success());
+    // By another process: a program that a concurrent test starts would inherit a file that is open for writing here, and the
+    // kernel would refuse to execute it (ETXTBSY).
+    let write = "cp \"$2\" devprof && printf %s \"$1\" > clang++ && chmod +x clang++";
+    let mut programs = Command::new("sh");
+    programs.args(["-c", write, "sh", CLANG, env!("CARGO_BIN_EXE_devprof")]);
+    assert!(programs.current_dir(&dir).status().unwrap().success());
     for (arguments, status) in COMMANDS {
         let output = devprof(&program, arguments);
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();

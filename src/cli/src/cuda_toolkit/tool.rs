@@ -395,7 +395,7 @@ fn read_ptx(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
 mod tests {
     use super::*;
     use crate::color::Colors;
-    use std::os::unix::fs::PermissionsExt;
+    use crate::locate::program;
 
     const PTX: &str = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\t.loc 1 5 1\n\tret;\n}\n.file 1 \"/a.cu\"\n";
 
@@ -408,12 +408,9 @@ mod tests {
     impl Toolkit {
         fn new(name: &str, script: &str, ptx: &str) -> Toolkit {
             let directory = tempfile::tempdir().unwrap();
-            let bin = directory.path().join("bin");
-            fs::create_dir(&bin).unwrap();
             fs::write(directory.path().join("a.ptx"), ptx).unwrap();
-            let tool = bin.join(name);
-            fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
-            fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+            let tool = directory.path().join("bin").join(name);
+            program(&tool, script);
             Toolkit { directory, tool }
         }
 

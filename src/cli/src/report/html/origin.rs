@@ -76,9 +76,7 @@ mod tests {
         );
         // A hook of the tree does not run.
         let hook = dir.path().join("hook");
-        std::fs::write(&hook, "#!/bin/sh\ntouch \"$0.ran\"\n").expect("written");
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&hook, permissions).expect("changed");
+        crate::locate::program(&hook, "touch \"$0.ran\"");
         git(&["config", "core.fsmonitor", hook.to_str().expect("a path")]);
         std::fs::write(dir.path().join("a"), "2").expect("written");
         assert_eq!(commit(dir.path()), Some(clean));
