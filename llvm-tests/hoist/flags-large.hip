@@ -10,6 +10,12 @@
 // ONCE-DAG: Running pass: SLPVectorizerPass on _Z5largePi
 // ONCE-DAG: Running pass: SLPVectorizerPass on _Z5smallPi
 //
+// A flag that a dominating block sets has no other mark, so that functions stay small while they are inlined.
+// RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -S -emit-llvm -o ir \
+// RUN:     -mllvm -print-after=adce -mllvm -filter-print-funcs=_Z8repeatedPi 2> marks
+// RUN: grep -c 'call void @__devprof_mark_covered(.*@__profc__Z5twiceii to ptr), i1 true)' marks | grep -x 1
+// RUN: grep -c 'call void @__devprof_mark_covered(.*@__profc__Z5twiceii, i64 1) to ptr), i1 %' marks | grep -x 4
+//
 // The flags are those that stock clang stores.
 // DEFINE: %{build} = %hip_cxx %device_pgo %flags -O2 %s %take_devprof %devprof_a -o a
 // DEFINE: %{run} = %ended %on_sim HSA_SIM_AGENTS=gfx1100 ./a && %counts gfx1100.default.profraw
@@ -44,11 +50,26 @@ __global__ void small(int *out) {
         out[1] = 3;
 }
 
+__device__ int twice(int x, int limit) {
+    if (x < limit)
+        x *= 2;
+    return x;
+}
+
+__global__ void repeated(int *out) {
+    int x = threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        x = twice(x, i * 10);
+    out[threadIdx.x] = twice(x, 30) + x;
+}
+
 int main() {
     int *out, some[64] = {7, 7, 7};
     CHECK(hipMalloc(&out, sizeof some));
     CHECK(hipMemcpy(out, some, sizeof some, hipMemcpyHostToDevice));
     large<<<1, 32>>>(out);
     small<<<1, 32>>>(out);
+    repeated<<<1, 32>>>(out);
     CHECK(hipDeviceSynchronize());
 }

@@ -474,13 +474,36 @@ struct MoveMarks : PassInfoMixin<MoveMarks> {
         if (F.isDeclaration() || !F.getParent()->getFunction(Mark))
             return PreservedAnalyses::all();
         auto IsMark = [](Instruction &I) { return markIn(I) != nullptr; };
-        bool Changed = moveBeforeBranches(F, Analyses, IsMark, [](Instruction &I, Value *Goes) { addCondition(*markIn(I), Goes); });
+        bool Changed = removeRepeated(F, Analyses.getResult<DominatorTreeAnalysis>(F));
+        Changed |= moveBeforeBranches(F, Analyses, IsMark, [](Instruction &I, Value *Goes) { addCondition(*markIn(I), Goes); });
         Changed |= moveToExits(F, Analyses.getResult<LoopAnalysis>(F));
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
 
 private:
+    // A flag that a dominating block sets, too, needs no second mark: iterations of unrolled loops and calls of the same function.
+    static bool removeRepeated(Function &F, DominatorTree &Dominators) {
+        DenseMap<std::pair<Value *, Value *>, SmallVector<BasicBlock *, 2>> Marked; // by flag and condition
+        Value *Always = ConstantInt::getTrue(F.getContext());
+        bool Changed = false;
+        for (BasicBlock *Block : ReversePostOrderTraversal<Function *>(&F))
+            for (Instruction &I : make_early_inc_range(*Block)) {
+                CallInst *Call = markIn(I);
+                if (!Call)
+                    continue;
+                Value *Flag = Call->getArgOperand(0), *If = Call->getArgOperand(1);
+                auto Dominates = [&](BasicBlock *Other) { return Dominators.dominates(Other, Block); };
+                auto &Same = Marked[{Flag, If}];
+                if (any_of(Same, Dominates) || any_of(Marked.lookup({Flag, Always}), Dominates)) {
+                    Call->eraseFromParent();
+                    Changed = true;
+                } else
+                    Same.push_back(Block);
+            }
+        return Changed;
+    }
+
     // A branch that a mark was moved in front of may leave a loop after other blocks were removed. LLVM changes the conditions of such
     // branches, not of marks.
     static bool moveToExits(Function &F, LoopInfo &Loops) {
