@@ -24,17 +24,24 @@
 // function of one block tests where it starts, and flags of blocks that may be followed by a trap are stored where LLVM stores them.
 // No flag is loaded.
 // It will be optimized again when it is linked.
-// RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -foffload-lto -S -emit-llvm -o ir
+// RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -foffload-lto -fno-integrated-cc1 -S -emit-llvm -o ir
 // RUN: FileCheck %s --check-prefix=IR < ir
 //
-// Only the variables of kernels are symbols of the code object: the host code registers them.
-// RUN: FileCheck %s --check-prefix=VARIABLES < ir
+// Only the variables of kernels are symbols of the code object: the host code registers them. Those of device functions are one in each
+// section, if the file is linked alone.
+// RUN: FileCheck %s --check-prefixes=VARIABLES,JOINED --implicit-check-not=@__profc__Z6calledi --implicit-check-not=@__covrec_ < ir
+// RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -fgpu-rdc -fno-integrated-cc1 -S -emit-llvm -o rdc
+// RUN: FileCheck %s --check-prefixes=VARIABLES,EACH --implicit-check-not=devprof_joined < rdc
 // VARIABLES-DAG: @__llvm_prf_unifcnt__Z6leavesPii = {{.*}}protected
-// VARIABLES-DAG: @__llvm_prf_unifcnt__Z6calledi = {{.*}}hidden
 // VARIABLES-DAG: @__profc__Z6leavesPii = {{.*}}protected
 // VARIABLES-DAG: @__profd__Z6leavesPii = {{.*}}protected
-// VARIABLES-DAG: @__profc__Z6calledi = {{.*}}hidden
-// VARIABLES-DAG: @__profd__Z6calledi = {{.*}}hidden
+// JOINED-DAG: @__devprof_joined{{.*}} = internal {{.*}}section "__llvm_prf_ucnts"
+// JOINED-DAG: @__devprof_joined{{.*}} = internal {{.*}}section "__llvm_prf_cnts"
+// JOINED-DAG: @__devprof_joined{{.*}} = internal {{.*}}section "__llvm_prf_data"
+// JOINED-DAG: @__devprof_joined{{.*}} = internal {{.*}}constant {{.*}}section "__llvm_covfun"
+// EACH-DAG: @__llvm_prf_unifcnt__Z6calledi = {{.*}}hidden
+// EACH-DAG: @__profc__Z6calledi = {{.*}}hidden
+// EACH-DAG: @__profd__Z6calledi = {{.*}}hidden
 #include "check.h"
 
 // CHECK-DAG: _Z10divergencePi: [1, 1, 0, 1, 1]

@@ -9,6 +9,7 @@
 //
 // In the bitmaps of MC/DC, LLVM's code sets a bit for each decision. These bits are kept in registers in the same way.
 #include "updates.h"
+#include "variables.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -26,10 +27,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/PatternMatch.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/StringSaver.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
@@ -2803,6 +2801,8 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 if (Each.getName().starts_with("__devprof_implied") && (Each.removeDeadConstantUsers(), Each.use_empty()))
                     Each.eraseFromParent();
         }
+        if (IsLast && M.getTargetTriple().isAMDGCN() && CommandLine().isLinkedAlone())
+            joinVariables(M);
         return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }
@@ -2854,26 +2854,15 @@ struct TurnOn {
 
 private:
     bool isWanted() {
-        auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
+        CommandLine Command;
         Dl_info Own;
-        if (!Command || !dladdr(this, &Own))
+        if (!Command.isKnown() || !dladdr(this, &Own))
             return true;
-        BumpPtrAllocator Memory;
-        StringSaver Saver(Memory);
-        SmallVector<StringRef, 256> Given;
-        (*Command)->getBuffer().split(Given, '\0');
-        SmallVector<const char *, 256> Arguments;
-        for (StringRef Each : Given)
-            Arguments.push_back(Saver.save(Each).data());
-        cl::ExpandResponseFiles(Saver, cl::TokenizeGNUCommandLine, Arguments);
-        SmallVector<StringRef, 256> All(Arguments.begin(), Arguments.end());
         // The driver has another name for the option, and may compile in its own process.
-        StringRef Load[] = {"-load", Own.dli_fname};
         std::string Option = (Twine("-fplugin=") + Own.dli_fname).str();
-        if (std::search(All.begin(), All.end(), std::begin(Load), std::end(Load)) == All.end() && !is_contained(All, Option))
+        if (!Command.has({"-load", Own.dli_fname}) && !Command.has({Option}))
             return false;
-        bool IsHost = is_contained(All, "-cc1") && !is_contained(All, "-fcuda-is-device") &&
-                      !is_contained(All, "-fopenmp-is-target-device");
+        bool IsHost = Command.has({"-cc1"}) && !Command.has({"-fcuda-is-device"}) && !Command.has({"-fopenmp-is-target-device"});
         return !IsHost;
     }
 } const IsOn;

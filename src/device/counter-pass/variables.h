@@ -1,0 +1,97 @@
+// What coverage.cpp does with the variables of flags when nothing is left to do with functions.
+#pragma once
+#include "llvm/ADT/MapVector.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/StringSaver.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+namespace llvm {
+
+// The words of clang's command.
+class CommandLine {
+public:
+    CommandLine() : File(MemoryBuffer::getFileAsStream("/proc/self/cmdline")) {
+        SmallVector<StringRef, 256> Given;
+        if (File)
+            (*File)->getBuffer().split(Given, '\0');
+        SmallVector<const char *, 256> Arguments;
+        for (StringRef Each : Given)
+            Arguments.push_back(Saver.save(Each).data());
+        cl::ExpandResponseFiles(Saver, cl::TokenizeGNUCommandLine, Arguments);
+        Words.append(Arguments.begin(), Arguments.end());
+    }
+
+    bool isKnown() const { return bool(File); }
+    bool has(ArrayRef<StringRef> Some) const { return std::search(Words.begin(), Words.end(), Some.begin(), Some.end()) != Words.end(); }
+
+    // Whether the device code of this file is linked alone.
+    bool isLinkedAlone() const { return has({"-cc1"}) && has({"-fcuda-is-device"}) && !has({"-fgpu-rdc"}); }
+
+private:
+    ErrorOr<std::unique_ptr<MemoryBuffer>> File;
+    BumpPtrAllocator Memory;
+    StringSaver Saver{Memory};
+    SmallVector<StringRef, 256> Words;
+};
+
+// Makes one variable of those of device functions in each section, which nobody looks for by name: a file of templates has thousands,
+// for which the link would need as long as for a tenth of the code. If more files were linked, they could not share them.
+inline void joinVariables(Module &M) {
+    MapVector<std::pair<StringRef, unsigned>, SmallVector<GlobalVariable *>> Sections; // by name and address space
+    for (GlobalVariable &Each : M.globals()) {
+        StringRef Name = Each.getName();
+        bool IsOurs = Name.starts_with("__profd_") || Name.starts_with("__profc_") || Name.starts_with("__llvm_prf_unifcnt_") ||
+                      Name.starts_with("__covrec_");
+        if (IsOurs && Each.hasSection() && Each.hasHiddenVisibility() && Each.hasDefinitiveInitializer())
+            Sections[{Each.getSection(), Each.getAddressSpace()}].push_back(&Each);
+    }
+    const DataLayout &Layout = M.getDataLayout();
+    LLVMContext &Context = M.getContext();
+    for (auto &[Section, Variables] : Sections) {
+        if (Variables.size() < 2)
+            continue;
+        SmallVector<Type *> Types;
+        SmallVector<uint64_t> Offsets;
+        SmallVector<unsigned> Indices;
+        uint64_t Size = 0;
+        Align Most;
+        bool IsConstant = true;
+        for (GlobalVariable *Each : Variables) {
+            Align Own = Layout.getValueOrABITypeAlignment(Each->getAlign(), Each->getValueType());
+            if (uint64_t Gap = offsetToAlignment(Size, Own)) {
+                Types.push_back(ArrayType::get(Type::getInt8Ty(Context), Gap));
+                Size += Gap;
+            }
+            Indices.push_back(Types.size());
+            Types.push_back(Each->getValueType());
+            Offsets.push_back(Size);
+            Size += Layout.getTypeAllocSize(Each->getValueType());
+            Most = std::max(Most, Own);
+            IsConstant &= Each->isConstant();
+        }
+        auto *All = StructType::get(Context, Types, true);
+        auto *Joined = new GlobalVariable(M, All, IsConstant, GlobalValue::InternalLinkage, Constant::getNullValue(All),
+                                          "__devprof_joined", nullptr, GlobalValue::NotThreadLocal, Section.second);
+        Joined->setSection(Section.first);
+        Joined->setAlignment(Most);
+        SmallPtrSet<Constant *, 16> Old(Variables.begin(), Variables.end());
+        removeFromUsedLists(M, [&](Constant *Each) { return Old.contains(Each); });
+        SmallVector<Constant *> Parts;
+        for (Type *Each : Types)
+            Parts.push_back(Constant::getNullValue(Each));
+        for (auto [Each, Offset] : zip(Variables, Offsets))
+            Each->replaceAllUsesWith(ConstantExpr::getInBoundsPtrAdd(Joined, ConstantInt::get(Type::getInt64Ty(Context), Offset)));
+        for (auto [Each, Index] : zip(Variables, Indices)) {
+            Parts[Index] = Each->getInitializer();
+            Each->eraseFromParent();
+        }
+        Joined->setInitializer(ConstantStruct::get(All, Parts));
+        appendToUsed(M, {Joined});
+    }
+}
+
+} // namespace llvm
