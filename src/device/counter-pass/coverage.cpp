@@ -2794,6 +2794,8 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
             for (User *Each : make_early_inc_range(Declared->users()))
                 storeAt(*cast<CallInst>(Each));
             Declared->eraseFromParent();
+            if (M.getTargetTriple().isAMDGCN() && CommandLine().isLinkedAlone())
+                joinVariables(M);
         }
         if (IsLast && DeclaredDecision) {
             DeclaredDecision->eraseFromParent();
@@ -2801,8 +2803,6 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 if (Each.getName().starts_with("__devprof_implied") && (Each.removeDeadConstantUsers(), Each.use_empty()))
                     Each.eraseFromParent();
         }
-        if (IsLast && M.getTargetTriple().isAMDGCN() && CommandLine().isLinkedAlone())
-            joinVariables(M);
         return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }
