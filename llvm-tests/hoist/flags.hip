@@ -31,7 +31,7 @@
 // section, if the file is linked alone.
 // RUN: FileCheck %s --check-prefixes=VARIABLES,JOINED --implicit-check-not=@__profc__Z6calledi --implicit-check-not=@__covrec_ < ir
 // RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -fgpu-rdc -fno-integrated-cc1 -S -emit-llvm -o rdc
-// RUN: FileCheck %s --check-prefixes=VARIABLES,EACH --implicit-check-not=devprof_joined < rdc
+// RUN: FileCheck %s --check-prefixes=VARIABLES,EACH --implicit-check-not=@__devprof_joined < rdc
 // VARIABLES-DAG: @__llvm_prf_unifcnt__Z6leavesPii = {{.*}}protected
 // VARIABLES-DAG: @__profc__Z6leavesPii = {{.*}}protected
 // VARIABLES-DAG: @__profd__Z6leavesPii = {{.*}}protected
