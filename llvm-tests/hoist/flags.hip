@@ -27,8 +27,8 @@
 // RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -foffload-lto -fno-integrated-cc1 -S -emit-llvm -o ir
 // RUN: FileCheck %s --check-prefix=IR < ir
 //
-// Only the variables of kernels are symbols of the code object: the host code registers them. Those of device functions are one in each
-// section, if the file is linked alone.
+// Only the variables of kernels are symbols of the code object: the host code registers them. If the file is linked alone, each section
+// has one variable for all device functions.
 // RUN: FileCheck %s --check-prefixes=VARIABLES,JOINED --implicit-check-not=@__profc__Z6calledi --implicit-check-not=@__covrec_ < ir
 // RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -fgpu-rdc -fno-integrated-cc1 -S -emit-llvm -o rdc
 // RUN: FileCheck %s --check-prefixes=VARIABLES,EACH --implicit-check-not=@__devprof_joined < rdc

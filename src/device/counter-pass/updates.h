@@ -34,6 +34,11 @@ inline bool hasConvergenceTokens(const llvm::Function &F) {
     return llvm::any_of(llvm::instructions(F), [](const llvm::Instruction &I) { return llvm::isa<llvm::ConvergenceControlInst>(I); });
 }
 
+// Removes what LLVM puts in front of a function's name for its record, its counters and its counts of full waves.
+inline bool consumeCounterPrefix(llvm::StringRef &Name) {
+    return Name.consume_front("__profd_") || Name.consume_front("__profc_") || Name.consume_front("__llvm_prf_unifcnt_");
+}
+
 // Nobody looks for counters and records by their names in a code object, except for those of kernels, which clang's host code
 // registers with HIP. Hidden variables are in no symbol table.
 inline bool hideCounters(llvm::Module &M) {
@@ -42,7 +47,7 @@ inline bool hideCounters(llvm::Module &M) {
     bool Changed = false;
     for (llvm::GlobalVariable &Variable : M.globals()) {
         llvm::StringRef Name = Variable.getName();
-        if (!Name.consume_front("__profd_") && !Name.consume_front("__profc_") && !Name.consume_front("__llvm_prf_unifcnt_"))
+        if (!consumeCounterPrefix(Name))
             continue;
         llvm::Function *Counted = M.getFunction(Name);
         if ((Counted && Counted->getCallingConv() == llvm::CallingConv::AMDGPU_KERNEL) || !Variable.hasProtectedVisibility())

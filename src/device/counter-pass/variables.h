@@ -1,5 +1,7 @@
-// What coverage.cpp does with the variables of flags when nothing is left to do with functions.
+// Joins the variables of device functions, when coverage.cpp has nothing left to do with the functions, and if clang's command says that
+// the file is linked alone.
 #pragma once
+#include "updates.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
@@ -38,14 +40,13 @@ private:
     SmallVector<StringRef, 256> Words;
 };
 
-// Makes one variable of those of device functions in each section, which nobody looks for by name: a file of templates has thousands,
-// for which the link would need as long as for a tenth of the code. If more files were linked, they could not share them.
+// Makes one variable of all hidden records, counters and mappings in a section. Nobody looks for them by name, and a file of templates has
+// thousands, which take time in the link. If several files are linked, they share these variables, so they must not be joined.
 inline void joinVariables(Module &M) {
     MapVector<std::pair<StringRef, unsigned>, SmallVector<GlobalVariable *>> Sections; // by name and address space
     for (GlobalVariable &Each : M.globals()) {
         StringRef Name = Each.getName();
-        bool IsOurs = Name.starts_with("__profd_") || Name.starts_with("__profc_") || Name.starts_with("__llvm_prf_unifcnt_") ||
-                      Name.starts_with("__covrec_");
+        bool IsOurs = consumeCounterPrefix(Name) || Name.starts_with("__covrec_");
         if (IsOurs && Each.hasSection() && Each.hasHiddenVisibility() && Each.hasDefinitiveInitializer())
             Sections[{Each.getSection(), Each.getAddressSpace()}].push_back(&Each);
     }
@@ -55,7 +56,6 @@ inline void joinVariables(Module &M) {
         if (Variables.size() < 2)
             continue;
         SmallVector<Type *> Types;
-        SmallVector<uint64_t> Offsets;
         SmallVector<unsigned> Indices;
         uint64_t Size = 0;
         Align Most;
@@ -68,7 +68,6 @@ inline void joinVariables(Module &M) {
             }
             Indices.push_back(Types.size());
             Types.push_back(Each->getValueType());
-            Offsets.push_back(Size);
             Size += Layout.getTypeAllocSize(Each->getValueType());
             Most = std::max(Most, Own);
             IsConstant &= Each->isConstant();
@@ -83,8 +82,11 @@ inline void joinVariables(Module &M) {
         SmallVector<Constant *> Parts;
         for (Type *Each : Types)
             Parts.push_back(Constant::getNullValue(Each));
-        for (auto [Each, Offset] : zip(Variables, Offsets))
-            Each->replaceAllUsesWith(ConstantExpr::getInBoundsPtrAdd(Joined, ConstantInt::get(Type::getInt64Ty(Context), Offset)));
+        const StructLayout *Places = Layout.getStructLayout(All);
+        for (auto [Each, Index] : zip(Variables, Indices)) {
+            Constant *Offset = ConstantInt::get(Type::getInt64Ty(Context), Places->getElementOffset(Index));
+            Each->replaceAllUsesWith(ConstantExpr::getInBoundsPtrAdd(Joined, Offset));
+        }
         for (auto [Each, Index] : zip(Variables, Indices)) {
             Parts[Index] = Each->getInitializer();
             Each->eraseFromParent();
