@@ -16,6 +16,15 @@
 // RUN: grep -c 'call void @__devprof_mark_covered(.*@__profc__Z5twiceii to ptr), i1 true)' marks | grep -x 1
 // RUN: grep -c 'call void @__devprof_mark_covered(.*@__profc__Z5twiceii, i64 1) to ptr), i1 %' marks | grep -x 4
 //
+// A bool in memory is compared with 0, for the program and for flags, and not truncated, too.
+// RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -foffload-lto -S -emit-llvm -o bools
+// RUN: FileCheck %s --check-prefix=BOOLS < bools
+// BOOLS-LABEL: define {{.*}} @_Z5boolsPKbPi(
+// BOOLS-NOT: trunc
+// BOOLS: icmp ne i8
+// BOOLS-NOT: trunc
+// BOOLS: ret void
+//
 // The flags are those that stock clang stores.
 // DEFINE: %{build} = %hip_cxx %device_pgo %flags -O2 %s %take_devprof %devprof_a -o a
 // DEFINE: %{run} = %ended %on_sim HSA_SIM_AGENTS=gfx1100 ./a && %counts gfx1100.default.profraw
@@ -23,6 +32,7 @@
 // RUN: %{build} %keep_flags && %{run} > pass && diff stock pass
 // FLAGS: _Z5largePi: [1, {{(1, ){12}(0, ){52}0}}, 1,
 #include "check.h"
+#include <cstring>
 
 // The first three of 16 steps are taken.
 #define STEP(n) \
@@ -64,6 +74,20 @@ __global__ void repeated(int *out) {
     out[threadIdx.x] = twice(x, 30) + x;
 }
 
+__device__ int chosen(bool is, int x, int y) { return is ? x : y; }
+
+__global__ void bools(const bool *in, int *out) {
+    int x = 0;
+    bool any = false;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        bool is = in[i * 32 + threadIdx.x];
+        x = chosen(is, x, x + i);
+        any = is || any;
+    }
+    out[threadIdx.x] = any ? x : -x;
+}
+
 int main() {
     int *out, some[64] = {7, 7, 7};
     CHECK(hipMalloc(&out, sizeof some));
@@ -71,5 +95,10 @@ int main() {
     large<<<1, 32>>>(out);
     small<<<1, 32>>>(out);
     repeated<<<1, 32>>>(out);
+    bool *in, half[512] = {};
+    memset(half, true, 256);
+    CHECK(hipMalloc(&in, sizeof half));
+    CHECK(hipMemcpy(in, half, sizeof half, hipMemcpyHostToDevice));
+    bools<<<1, 32>>>(in, out);
     CHECK(hipDeviceSynchronize());
 }

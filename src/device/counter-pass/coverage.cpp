@@ -37,6 +37,7 @@
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 #include <deque>
 #include <dlfcn.h>
+#include <map>
 #include <vector>
 
 using namespace llvm;
@@ -80,7 +81,7 @@ bool isMissingWord(const Value *Pointer) {
 CallInst *callOf(StringRef Name, Instruction &I) {
     auto *Call = dyn_cast<CallInst>(&I);
     Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-    return Callee && Callee->getName() == Name ? Call : nullptr;
+    return Callee && Callee->isDeclaration() && !Callee->isIntrinsic() && Callee->getName() == Name ? Call : nullptr;
 }
 
 CallInst *markIn(Instruction &I) { return callOf(Mark, I); }
@@ -475,7 +476,9 @@ struct MoveMarks : PassInfoMixin<MoveMarks> {
         bool Changed = removeRepeated(F, Analyses.getResult<DominatorTreeAnalysis>(F));
         Changed |= moveBeforeBranches(F, Analyses, IsMark, [](Instruction &I, Value *Goes) { addCondition(*markIn(I), Goes); });
         Changed |= moveToExits(F, Analyses.getResult<LoopAnalysis>(F));
-        return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+        PreservedAnalyses Kept = Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+        Kept.preserveSet<CFGAnalyses>();
+        return Kept;
     }
     static bool isRequired() { return true; }
 
@@ -536,20 +539,22 @@ private:
 // others, nobody sees them.
 class Callees {
 public:
-    explicit Callees(Module &M) : Nvidia(M.getTargetTriple().isNVPTX()) {
+    // `All`: functions. Those that they call are added.
+    Callees(const Module &M, SmallSetVector<Function *, 16> &All, FunctionAnalysisManager &Analyses)
+        : Nvidia(M.getTargetTriple().isNVPTX()) {
         DenseMap<Function *, SmallVector<Function *>> Callers;
         SmallVector<Function *> ToEnd, ToWait;
-        for (Function &F : M) {
-            if (F.isDeclaration())
-                continue;
+        for (size_t N = 0; N < All.size(); N++) {
+            Function &F = *All[N];
             for (Instruction &I : instructions(F)) {
-                if (Function *Callee = definitionCalled(I))
+                if (Function *Callee = definitionCalled(I)) {
                     Callers[Callee].push_back(&F);
-                else if (mayEnd(I))
+                    All.insert(Callee);
+                } else if (mayEnd(I)) {
                     ToEnd.push_back(&F);
+                }
             }
-            DominatorTree Dominators(F);
-            LoopInfo Loops(Dominators);
+            LoopInfo &Loops = Analyses.getResult<LoopAnalysis>(F);
             if (any_of(Loops.getLoopsInPreorder(), [](Loop *L) { return waits(*L); }))
                 ToWait.push_back(&F);
         }
@@ -1766,11 +1771,34 @@ private:
     }
 
     // Of a comparison and its opposite, the first one remains. Marks have a condition and its opposite, and each would be computed.
+    // A bool in memory is compared with 0 as often as it is truncated.
     void joinCompares() {
         DenseMap<std::pair<Value *, Value *>, SmallVector<CmpInst *>> Known;
+        SmallVector<Instruction *> Replaced;
+        auto Replace = [&](Instruction *Of, Value *With) {
+            Of->replaceAllUsesWith(With);
+            Replaced.push_back(Of);
+        };
+        auto ReplaceOpposites = [&](CmpInst *Of, Value *With) {
+            for (User *Each : make_early_inc_range(Of->users()))
+                if (!Each->use_empty() && match(Each, m_Not(m_Specific(Of))))
+                    Replace(cast<Instruction>(Each), With);
+        };
         for (DomTreeNode *Node : depth_first(Dominators.getRootNode()))
-            for (Instruction &I : make_early_inc_range(*Node->getBlock())) {
+            for (Instruction &I : *Node->getBlock()) {
+                if (I.use_empty())
+                    continue;
+                if (Value *Of; match(&I, m_Not(m_Value(Of)))) {
+                    if (Value *First = Opposites.try_emplace({I.getParent(), Of}, &I).first->second; First != &I)
+                        Replace(&I, First);
+                    continue;
+                }
                 auto *Compare = dyn_cast<CmpInst>(&I);
+                if (auto *Bool = dyn_cast<TruncInst>(&I); Bool && Bool->hasNoUnsignedWrap() && Bool->getType()->isIntegerTy(1)) {
+                    Value *Of = Bool->getOperand(0);
+                    Compare = new ICmpInst(Bool->getIterator(), ICmpInst::ICMP_NE, Of, Constant::getNullValue(Of->getType()));
+                    Replace(Bool, Compare);
+                }
                 if (!Compare || !Compare->getType()->isIntegerTy(1))
                     continue;
                 auto &Same = Known[{Compare->getOperand(0), Compare->getOperand(1)}];
@@ -1782,8 +1810,8 @@ private:
                     continue;
                 }
                 (*Found)->andIRFlags(Compare);
-                Compare->replaceAllUsesWith(opposite(*Found, Compare));
-                Compare->eraseFromParent();
+                ReplaceOpposites(Compare, *Found);
+                Replace(Compare, opposite(*Found, Compare));
             }
         Opposites.clear();
         // If the condition skips a block, LLVM would also compute the opposite, for entering the block.
@@ -1796,16 +1824,13 @@ private:
                 continue;
             IRBuilder<> Here(Compare);
             Value *Opposite = Here.CreateCmp(Compare->getInversePredicate(), Compare->getOperand(0), Compare->getOperand(1));
-            for (User *Each : make_early_inc_range(Compare->users()))
-                if (match(Each, m_Not(m_Specific(Compare)))) {
-                    Each->replaceAllUsesWith(Opposite);
-                    cast<Instruction>(Each)->eraseFromParent();
-                }
-            Compare->replaceAllUsesWith(Here.CreateNot(Opposite));
-            Compare->eraseFromParent();
+            ReplaceOpposites(Compare, Opposite);
+            Replace(Compare, Here.CreateNot(Opposite));
             Branch->setCondition(Opposite);
             Branch->swapSuccessors();
         }
+        for (Instruction *Each : Replaced)
+            Each->eraseFromParent();
         for (Marked &Each : All)
             if (Each.Condition)
                 Each.Condition = Each.Call->getArgOperand(1);
@@ -1873,22 +1898,27 @@ private:
         IRBuilder<> Here(Before);
         Masks All;
         for (unsigned N = 0; N < To.masks(); N++) {
-            MapVector<uint32_t, SmallVector<Value *>> Conditions;
+            MapVector<uint32_t, std::vector<Value *>> Conditions;
             for (const Marked *Each : Of)
                 if (auto [Mask, Bit] = To.find(Each->Of); Mask == N)
                     Conditions[1u << Bit].push_back(Each->Condition);
             SmallVector<Term> Terms;
+            std::map<std::vector<Value *>, Value *> Joined; // of copies of a block, in unrolled loops
             for (auto &[Bit, Each] : Conditions)
                 if (is_contained(Each, nullptr))
                     Terms.push_back({nullptr, Bit});
                 else if (Each.size() < MinJoined)
                     for (Value *Condition : Each)
                         Terms.push_back({Condition, Bit});
-                else { // of copies of a block, in unrolled loops
-                    JoinedConditions Any{false};
-                    for (Value *Condition : Each)
-                        Any.add(Here, Condition);
-                    Terms.push_back({Any.get(Here), Bit});
+                else {
+                    Value *&Any = Joined[Each];
+                    if (!Any) {
+                        JoinedConditions Chain{false};
+                        for (Value *Condition : Each)
+                            Chain.add(Here, Condition);
+                        Any = Chain.get(Here);
+                    }
+                    Terms.push_back({Any, Bit});
                 }
             All.push_back(valueOf(Here, Terms, bits(To, Always)[N]));
         }
@@ -2245,78 +2275,86 @@ private:
         return Found.contains(Block);
     }
 
+    // A flag's mark in a group.
+    struct Copy {
+        Value *Condition;
+        CallInst *End; // the group's last mark
+    };
+
     void joinConditions(ArrayRef<Group *> Run, std::deque<Marked> &Added) {
-        MapVector<Flag, SmallVector<std::pair<Group *, const Marked *>>> Marks;
-        DenseMap<Group *, CallInst *> End;
-        for (Group *Each : Run) {
-            End[Each] = Each->back()->Call;
-            for (const Marked *Mark : *Each)
-                Marks[Mark->Of].push_back({Each, Mark});
-        }
-        SmallPtrSet<const Marked *, 16> Joined;
-        for (auto &[Of, All] : Marks) {
-            if (All.size() < MinJoined)
-                continue;
-            // A condition that many others depend on is tested once.
-            auto OuterOf = [](Value *Condition) {
-                Value *Outer = nullptr;
-                return match(Condition, m_LogicalAnd(m_Value(Outer), m_Value())) ? Outer : nullptr;
-            };
-            SmallDenseMap<Value *, unsigned> Outers;
-            for (auto [In, Mark] : All)
-                ++Outers[OuterOf(Mark->Condition)];
-            struct Chain {
-                JoinedConditions Any{false}, Inverted{true}; // what is inverted in conditions
-            };
-            MapVector<Value *, Chain> Chains;
-            BasicBlock *Block = nullptr;
-            for (auto [In, Mark] : All) {
-                Joined.insert(Mark);
-                if (BasicBlock *Last = std::exchange(Block, Mark->Call->getParent()); Last && Last != Block)
-                    for (auto &[Outer, Each] : Chains)
-                        for (Value *Of : {Each.Any.Before, Each.Inverted.Before})
-                            keepIn(*Last, Of);
-                IRBuilder<> Here(End[In]);
-                Value *Condition = Mark->Condition, *Outer = OuterOf(Condition);
-                if (!Outer || Outers[Outer] < MinJoined)
-                    Outer = nullptr;
+        MapVector<Flag, SmallVector<Copy>> Copies;
+        DenseMap<Flag, Group *> LastOf;
+        for (Group *In : Run)
+            for (const Marked *Each : *In) {
+                Copies[Each->Of].push_back({Each->Condition, In->back()->Call});
+                LastOf[Each->Of] = In;
+            }
+        for (Group *In : Run)
+            erase_if(*In, [&](const Marked *Each) { return Copies[Each->Of].size() >= MinJoined; });
+        for (auto &[Of, All] : Copies)
+            if (All.size() >= MinJoined) {
+                CallInst *End = All.back().End;
+                Added.push_back({Of, joined(All), End, End->getParent()});
+                LastOf[Of]->push_back(&Added.back());
+            }
+    }
+
+    // Whether any of the conditions holds.
+    Value *joined(ArrayRef<Copy> Copies) {
+        // A condition that many others depend on is tested once.
+        auto OuterOf = [](Value *Condition) {
+            Value *Outer = nullptr;
+            return match(Condition, m_LogicalAnd(m_Value(Outer), m_Value())) ? Outer : nullptr;
+        };
+        SmallDenseMap<Value *, unsigned> Outers;
+        for (const Copy &Each : Copies)
+            ++Outers[OuterOf(Each.Condition)];
+        struct Chain {
+            JoinedConditions Any{false}, Inverted{true}; // what is inverted in conditions
+        };
+        MapVector<Value *, Chain> Chains;
+        BasicBlock *Block = nullptr;
+        for (auto [Condition, End] : Copies) {
+            if (BasicBlock *Last = std::exchange(Block, End->getParent()); Last && Last != Block)
+                for (auto &[Outer, Each] : Chains)
+                    for (Value *Of : {Each.Any.Before, Each.Inverted.Before})
+                        keepIn(*Last, Of);
+            IRBuilder<> Here(End);
+            Value *Outer = OuterOf(Condition);
+            if (!Outer || Outers[Outer] < MinJoined)
+                Outer = nullptr;
+            else
+                match(Condition, m_LogicalAnd(m_Value(), m_Value(Condition)));
+            Chain &To = Chains[Outer];
+            // LLVM would compare again for the opposite of a comparison, so such conditions are made of comparisons themselves.
+            Value *First, *Second;
+            if (match(Condition, m_Not(m_Value(First)))) {
+                To.Inverted.add(Here, First);
+            } else if (match(Condition, m_LogicalAnd(m_Value(First), m_Value(Second)))) {
+                bool IsNotFirst = match(First, m_Not(m_Value(First))), IsNotSecond = match(Second, m_Not(m_Value(Second)));
+                if (IsNotFirst && IsNotSecond)
+                    To.Inverted.add(Here, combine(Here, false, First, Second));
+                else if (IsNotFirst || IsNotSecond)
+                    To.Any.add(Here, Here.CreateXor(First, combine(Here, IsNotSecond, First, Second)));
                 else
-                    match(Condition, m_LogicalAnd(m_Value(), m_Value(Condition)));
-                Chain &To = Chains[Outer];
-                // LLVM would compare again for the opposite of a comparison, so such conditions are made of comparisons themselves.
-                Value *First, *Second;
-                if (match(Condition, m_Not(m_Value(First)))) {
-                    To.Inverted.add(Here, First);
-                } else if (match(Condition, m_LogicalAnd(m_Value(First), m_Value(Second)))) {
-                    bool IsNotFirst = match(First, m_Not(m_Value(First))), IsNotSecond = match(Second, m_Not(m_Value(Second)));
-                    if (IsNotFirst && IsNotSecond)
-                        To.Inverted.add(Here, combine(Here, false, First, Second));
-                    else if (IsNotFirst || IsNotSecond)
-                        To.Any.add(Here, Here.CreateXor(First, combine(Here, IsNotSecond, First, Second)));
-                    else
-                        To.Any.add(Here, Condition);
-                } else {
                     To.Any.add(Here, Condition);
-                }
+            } else {
+                To.Any.add(Here, Condition);
             }
-            Group *In = All.back().first;
-            IRBuilder<> Here(End[In]);
-            Value *Or = nullptr;
-            for (auto &[Outer, Each] : Chains) {
-                Value *Any = Each.Any.get(Here);
-                if (Value *All = Each.Inverted.get(Here))
-                    Any = Any ? Here.CreateOr(Any, Here.CreateNot(All)) : Here.CreateNot(All);
-                if (Outer)
-                    Any = Here.CreateLogicalAnd(Outer, Any);
-                Or = Or ? Here.CreateOr(Or, Any) : Any;
-            }
-            if (isLarge())
-                keepIn(*Block, Or);
-            Added.push_back({Of, Or, End[In], Block});
-            In->push_back(&Added.back());
         }
-        for (Group *Each : Run)
-            erase_if(*Each, [&](const Marked *Mark) { return Joined.contains(Mark); });
+        IRBuilder<> Here(Copies.back().End);
+        Value *Or = nullptr;
+        for (auto &[Outer, Each] : Chains) {
+            Value *Any = Each.Any.get(Here);
+            if (Value *All = Each.Inverted.get(Here))
+                Any = Any ? Here.CreateOr(Any, Here.CreateNot(All)) : Here.CreateNot(All);
+            if (Outer)
+                Any = Here.CreateLogicalAnd(Outer, Any);
+            Or = Or ? Here.CreateOr(Or, Any) : Any;
+        }
+        if (isLarge())
+            keepIn(*Block, Or);
+        return Or;
     }
 
     // First && Second (`IsAnd`), or First || Second.
@@ -2759,36 +2797,42 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
     KeepFlags(bool IsLast, ThinOrFullLTOPhase Phase) : IsLast(IsLast), IsOptimizedAgain(Phase == ThinOrFullLTOPhase::FullLTOPreLink) {}
 
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &Analyses) {
+        FunctionAnalysisManager &InFunctions = Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
         // IR-level instrumentation is lowered late. What this pass itself has stored is not marked again.
-        if (!IsLast)
-            MarkFlags::mark(M);
+        if (!IsLast && MarkFlags::mark(M))
+            InFunctions.clear();
         Function *Declared = M.getFunction(Mark), *DeclaredDecision = M.getFunction(DecisionMark);
         if (!Declared && !DeclaredDecision)
             return PreservedAnalyses::all();
-        Callees Calls(M);
-        if (IsLast)
-            LeftToLink.clear();
-        for (Function &F : M) {
-            if (F.isDeclaration())
-                continue;
-            // LLVM has inferred what functions with marks access.
-            addEffects(F);
-            for (Instruction &I : instructions(F))
-                if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call))
-                    addEffects(*Call);
-            if (IsLast && M.getTargetTriple().isAMDGCN() && any_of(instructions(F), [](Instruction &I) { return markIn(I); }))
-                simplifyBranches(F, Flatten(F).run(), Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
-            FlagsOf Flags(F, Calls, IsOptimizedAgain);
-            if (!IsLast && Flags.isLarge()) {
-                if (IsOptimizedAgain)
+        DenseMap<const Function *, unsigned> Marks; // their number
+        if (DeclaredDecision)
+            for (User *Each : DeclaredDecision->users())
+                Marks.try_emplace(cast<CallInst>(Each)->getFunction());
+        if (Declared)
+            for (User *Each : Declared->users())
+                ++Marks[cast<CallInst>(Each)->getFunction()];
+        LeftToLink.clear();
+        SmallSetVector<Function *, 16> Now;
+        for (Function &F : M)
+            if (auto Found = Marks.find(&F); Found != Marks.end()) {
+                if (IsLast || Found->second <= MaxEarly)
+                    Now.insert(&F);
+                else if (IsOptimizedAgain)
                     LeftToLink.insert(&F);
-                continue;
             }
+        SmallSetVector<Function *, 16> Called = Now;
+        Callees Calls(M, Called, InFunctions);
+        if (!IsLast)
+            addEffects(M);
+        for (Function *F : Now) {
+            if (IsLast && M.getTargetTriple().isAMDGCN() && Marks[F] != 0)
+                simplifyBranches(*F, Flatten(*F).run(), InFunctions);
+            FlagsOf Flags(*F, Calls, IsOptimizedAgain);
             if (Flags.empty())
                 continue;
             Flags.run();
             if (IsLast)
-                simplify(F, Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
+                simplify(*F, InFunctions);
         }
         if (IsLast && Declared) {
             for (User *Each : make_early_inc_range(Declared->users()))
@@ -2803,7 +2847,13 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 if (Each.getName().starts_with("__devprof_implied") && (Each.removeDeadConstantUsers(), Each.use_empty()))
                     Each.eraseFromParent();
         }
-        return PreservedAnalyses::none();
+        PreservedAnalyses Kept, Blocks;
+        Blocks.preserveSet<CFGAnalyses>();
+        for (Function &F : M)
+            InFunctions.invalidate(F, Now.contains(&F) ? PreservedAnalyses::none() : Blocks);
+        Kept.preserve<FunctionAnalysisManagerModuleProxy>();
+        Kept.preserveSet<AllAnalysesOn<Function>>();
+        return Kept;
     }
     static bool isRequired() { return true; }
 
@@ -2831,6 +2881,18 @@ private:
             }
         if (!IsOptimizedAgain)
             Analyses.invalidate(F, InstCombinePass().run(F, Analyses));
+    }
+
+    // LLVM has inferred what functions with marks access.
+    static void addEffects(Module &M) {
+        for (Function &F : M) {
+            if (F.isDeclaration())
+                continue;
+            addEffects(F);
+            for (Instruction &I : instructions(F))
+                if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->getAttributes().hasFnAttr(Attribute::Memory))
+                    addEffects(*Call);
+        }
     }
 
     // Flags are in other memory than what marks access.
