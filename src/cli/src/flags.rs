@@ -294,11 +294,12 @@ fn runtime(options: &Options) -> anyhow::Result<Vec<String>> {
 
 /// LLVM's own limits of what it spends on large functions, made lower. They change none of rocPRIM's code, or 0.1 % of it:
 ///
-/// - Of a virtual register with more than 100 values, the register coalescer removes at most this many copies (256 without the
-///   option). In rocPRIM's device_reduce, instrumented or not, half the time of the link is in such registers.
+/// - Of a virtual register with more than 32 values (100 without the option), the register coalescer removes at most 32 copies
+///   (256 without the option). In rocPRIM's device_reduce, instrumented or not, half the time of the link is in such registers.
 /// - In a block, the SLP vectorizer looks at this many instructions to order them (100,000 without the option). In device_scan
 ///   with flags, it takes a second to find out that nothing can be vectorized.
-const LIMITS: [&str; 2] = [
+const LIMITS: [&str; 3] = [
+    "-large-interval-size-threshold=32",
     "-large-interval-freq-threshold=32",
     "-slp-schedule-budget=5000",
 ];
