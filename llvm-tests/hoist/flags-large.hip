@@ -16,7 +16,7 @@
 // RUN: grep -c 'call void @__devprof_mark_covered(.*@__profc__Z5twiceii to ptr), i1 true)' marks | grep -x 1
 // RUN: grep -c 'call void @__devprof_mark_covered(.*@__profc__Z5twiceii, i64 1) to ptr), i1 %' marks | grep -x 4
 //
-// A bool in memory is compared with 0, for the program and for flags, and not truncated, too.
+// A bool in memory is only compared with 0, for the program and for flags. It is not truncated.
 // RUN: %hip_cxx %pgo %flags %keep_flags -O2 %s --offload-device-only -foffload-lto -S -emit-llvm -o bools
 // RUN: FileCheck %s --check-prefix=BOOLS < bools
 // BOOLS-LABEL: define {{.*}} @_Z5boolsPKbPi(

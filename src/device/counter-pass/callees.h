@@ -17,8 +17,8 @@ using namespace llvm::PatternMatch;
 // others, nobody sees them.
 class Callees {
 public:
-    // `All`: functions. Those that they call are added.
-    Callees(const Module &M, SmallSetVector<Function *, 16> &All, FunctionAnalysisManager &Analyses)
+    // Of these functions, and of those that they call.
+    Callees(const Module &M, SmallSetVector<Function *, 16> All, FunctionAnalysisManager &Analyses)
         : Nvidia(M.getTargetTriple().isNVPTX()) {
         DenseMap<Function *, SmallVector<Function *>> Callers;
         SmallVector<Function *> ToEnd, ToWait;

@@ -47,11 +47,7 @@ CallInst *constantUpdate(Instruction &I) {
 }
 
 // The update with a condition that the instruction is, or null.
-CallInst *conditionalUpdate(Instruction &I) {
-    auto *Call = dyn_cast<CallInst>(&I);
-    Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-    return Callee && Callee->getName() == Conditional ? Call : nullptr;
-}
+CallInst *conditionalUpdate(Instruction &I) { return callOf(Conditional, I); }
 
 // Any update that the plugin knows, or null.
 CallInst *updateOf(Instruction &I) {
@@ -145,7 +141,7 @@ struct MoveUpdates : PassInfoMixin<MoveUpdates> {
             }
         }
         Changed |= moveBeforeBranches(F, Analyses, IsUpdate, SetCondition);
-        return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+        return Changed ? analysesOfBlocks() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
 };

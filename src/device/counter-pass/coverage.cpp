@@ -8,6 +8,7 @@
 // 3. replaces the marks by code when functions are inlined.
 //
 // In the bitmaps of MC/DC, LLVM's code sets a bit for each decision. These bits are kept in registers in the same way.
+#include "command.h"
 #include "flags.h"
 #include "variables.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -145,9 +146,7 @@ struct MoveMarks : PassInfoMixin<MoveMarks> {
         bool Changed = removeRepeated(F, Analyses.getResult<DominatorTreeAnalysis>(F));
         Changed |= moveBeforeBranches(F, Analyses, IsMark, [](Instruction &I, Value *Goes) { addCondition(*markIn(I), Goes); });
         Changed |= moveToExits(F, Analyses.getResult<LoopAnalysis>(F));
-        PreservedAnalyses Kept = Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
-        Kept.preserveSet<CFGAnalyses>();
-        return Kept;
+        return Changed ? analysesOfBlocks() : PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }
 
@@ -339,6 +338,7 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
         // IR-level instrumentation is lowered late. What this pass itself has stored is not marked again.
         if (!IsLast && MarkFlags::mark(M))
             InFunctions.clear();
+        LeftToLink.clear();
         Function *Declared = M.getFunction(Mark), *DeclaredDecision = M.getFunction(DecisionMark);
         if (!Declared && !DeclaredDecision)
             return PreservedAnalyses::all();
@@ -349,7 +349,6 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
         if (Declared)
             for (User *Each : Declared->users())
                 ++Marks[cast<CallInst>(Each)->getFunction()];
-        LeftToLink.clear();
         SmallSetVector<Function *, 16> Now;
         for (Function &F : M)
             if (auto Found = Marks.find(&F); Found != Marks.end()) {
@@ -358,8 +357,7 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 else if (IsOptimizedAgain)
                     LeftToLink.insert(&F);
             }
-        SmallSetVector<Function *, 16> Called = Now;
-        Callees Calls(M, Called, InFunctions);
+        Callees Calls(M, Now, InFunctions);
         if (!IsLast)
             addEffects(M);
         for (Function *F : Now) {
@@ -385,10 +383,9 @@ struct KeepFlags : PassInfoMixin<KeepFlags> {
                 if (Each.getName().starts_with("__devprof_implied") && (Each.removeDeadConstantUsers(), Each.use_empty()))
                     Each.eraseFromParent();
         }
-        PreservedAnalyses Kept, Blocks;
-        Blocks.preserveSet<CFGAnalyses>();
         for (Function &F : M)
-            InFunctions.invalidate(F, Now.contains(&F) ? PreservedAnalyses::none() : Blocks);
+            InFunctions.invalidate(F, Now.contains(&F) ? PreservedAnalyses::none() : analysesOfBlocks());
+        PreservedAnalyses Kept;
         Kept.preserve<FunctionAnalysisManagerModuleProxy>();
         Kept.preserveSet<AllAnalysesOn<Function>>();
         return Kept;

@@ -123,7 +123,7 @@ private:
     }
 
     // Of a comparison and its opposite, the first one remains. Marks have a condition and its opposite, and each would be computed.
-    // A bool in memory is compared with 0 as often as it is truncated.
+    // A bool in memory is compared with 0 also where it was truncated.
     void joinCompares() {
         DenseMap<std::pair<Value *, Value *>, SmallVector<CmpInst *>> Known;
         SmallVector<Instruction *> Replaced;

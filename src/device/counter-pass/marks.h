@@ -44,12 +44,6 @@ bool isMissingWord(const Value *Pointer) {
     return isa<GlobalVariable>(Of) && Of->getName().starts_with(MissingWords);
 }
 
-CallInst *callOf(StringRef Name, Instruction &I) {
-    auto *Call = dyn_cast<CallInst>(&I);
-    Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-    return Callee && Callee->isDeclaration() && !Callee->isIntrinsic() && Callee->getName() == Name ? Call : nullptr;
-}
-
 CallInst *markIn(Instruction &I) { return callOf(Mark, I); }
 
 // Calls a mark. LLVM may copy, move and remove it with its block.

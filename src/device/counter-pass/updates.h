@@ -20,13 +20,25 @@ constexpr llvm::StringLiteral Update = "__llvm_profile_instrument_gpu";
 // Stands for clang's update of a bitmap of MC/DC, in coverage.cpp.
 constexpr llvm::StringLiteral DecisionMark = "__devprof_mark_decided";
 
-// The call of `Name` for a known counter that the instruction is, or null.
-inline llvm::CallInst *updateBy(llvm::StringRef Name, llvm::Instruction &I) {
+// The call of `Name` that the instruction is, or null. (To look up a name takes time, and most calls are of intrinsics.)
+inline llvm::CallInst *callOf(llvm::StringRef Name, llvm::Instruction &I) {
     auto *Call = llvm::dyn_cast<llvm::CallInst>(&I);
     llvm::Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-    bool Is = Callee && Callee->getName() == Name && Call->arg_size() == 3 &&
-              llvm::isa<llvm::Constant>(Call->getArgOperand(0)) && llvm::isa<llvm::Constant>(Call->getArgOperand(1));
+    return Callee && !Callee->isIntrinsic() && Callee->getName() == Name ? Call : nullptr;
+}
+
+// The call of `Name` for a known counter that the instruction is, or null.
+inline llvm::CallInst *updateBy(llvm::StringRef Name, llvm::Instruction &I) {
+    llvm::CallInst *Call = callOf(Name, I);
+    bool Is = Call && Call->arg_size() == 3 && llvm::isa<llvm::Constant>(Call->getArgOperand(0)) && llvm::isa<llvm::Constant>(Call->getArgOperand(1));
     return Is ? Call : nullptr;
+}
+
+// What remains known after instructions were changed, but no block and no branch.
+inline llvm::PreservedAnalyses analysesOfBlocks() {
+    llvm::PreservedAnalyses Kept;
+    Kept.preserveSet<llvm::CFGAnalyses>();
+    return Kept;
 }
 
 // Such functions are left alone, because the calls of the plugins have no tokens.

@@ -1,48 +1,19 @@
-// Joins the variables of device functions, when coverage.cpp has nothing left to do with the functions, and if clang's command says that
-// the file is linked alone.
+// Joins the variables of device functions, when coverage.cpp has nothing left to do with the functions.
 #pragma once
 #include "updates.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/StringSaver.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
-namespace llvm {
+namespace {
 
-// The words of clang's command.
-class CommandLine {
-public:
-    CommandLine() : File(MemoryBuffer::getFileAsStream("/proc/self/cmdline")) {
-        SmallVector<StringRef, 256> Given;
-        if (File)
-            (*File)->getBuffer().split(Given, '\0');
-        SmallVector<const char *, 256> Arguments;
-        for (StringRef Each : Given)
-            Arguments.push_back(Saver.save(Each).data());
-        cl::ExpandResponseFiles(Saver, cl::TokenizeGNUCommandLine, Arguments);
-        Words.append(Arguments.begin(), Arguments.end());
-    }
-
-    bool isKnown() const { return bool(File); }
-    bool has(ArrayRef<StringRef> Some) const { return std::search(Words.begin(), Words.end(), Some.begin(), Some.end()) != Words.end(); }
-
-    // Whether the device code of this file is linked alone.
-    bool isLinkedAlone() const { return has({"-cc1"}) && has({"-fcuda-is-device"}) && !has({"-fgpu-rdc"}); }
-
-private:
-    ErrorOr<std::unique_ptr<MemoryBuffer>> File;
-    BumpPtrAllocator Memory;
-    StringSaver Saver{Memory};
-    SmallVector<StringRef, 256> Words;
-};
+using namespace llvm;
 
 // Makes one variable of all hidden records, counters and mappings in a section. Nobody looks for them by name, and a file of templates has
 // thousands, which take time in the link. If several files are linked, they share these variables, so they must not be joined.
-inline void joinVariables(Module &M) {
+void joinVariables(Module &M) {
     MapVector<std::pair<StringRef, unsigned>, SmallVector<GlobalVariable *>> Sections; // by name and address space
     for (GlobalVariable &Each : M.globals()) {
         StringRef Name = Each.getName();
@@ -96,4 +67,4 @@ inline void joinVariables(Module &M) {
     }
 }
 
-} // namespace llvm
+} // namespace
